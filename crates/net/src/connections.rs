@@ -41,6 +41,8 @@ pub struct Connection<U> {
     pub user: U,
     /// It stands in a ready list.
     pub scheduled: bool,
+    /// It stands among those that wait for room at their interface.
+    pub(crate) waits_for_room: bool,
     /// The port came from the allocator and has to go back there.
     pub port_allocated: bool,
     /// Its entries in the timer wheel.

@@ -364,16 +364,20 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Does what a call asks for; what follows from it comes with
     /// [`Domain::serve`].
     pub fn call(&mut self, call: Call<A>, now: Instant, egress: &mut Egress) {
-        let Some(call) = self.flushes.keep(call, egress) else { return };
         self.over |= matches!(call, Call::Reset);
         self.look();
+        let call = match call {
+            Call::FlushUdp(socket) => return self.flush_socket(socket, now, egress),
+            call => call,
+        };
         let Domain { transport, conns, app, ip, counters, .. } = self;
         transport.call(call, &mut Cx { conns, app, counters, now }, &mut ip.routes);
         self.send_replies(now, egress);
     }
 
     /// Lets the connections that stand on the ready list send, each up to its
-    /// quota, until `room` packets are on their way. Returns whether there is
+    /// quota, until `room` packets are on their way. Unless it is endless, what goes by one of
+    /// several interfaces is no more than `egress` has room for there. Returns whether there is
     /// more to do at once.
     #[inline]
     pub fn serve(&mut self, now: Instant, egress: &mut Egress, room: usize) -> bool {
@@ -396,7 +400,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         let mut cx = Cx { conns, app, counters, now };
         transport.end_batch(&mut cx);
         let mut down = Down { ip, link, egress, now, observer: &mut *observer };
-        let more = transport.serve(&mut cx, room, &mut down) || self.flushes.wait();
+        let more = transport.serve(&mut cx, room, &mut down);
+        let more = more || self.flushes.may_go(egress);
         let mut called = false;
         while let Some(call) = self.app.next_call() {
             called = true;

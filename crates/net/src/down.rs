@@ -59,6 +59,13 @@ pub trait Below {
     fn mark(&mut self, layer: Layer) {
         let _ = layer;
     }
+
+    /// How many frames connections may send by an interface now.
+    #[inline]
+    fn room_by(&self, interface: usize) -> usize {
+        let _ = interface;
+        usize::MAX
+    }
 }
 
 /// A segment that was sent by [`Below::plain`].
@@ -83,6 +90,11 @@ pub struct Down<'a, O = ()> {
 opaque_debug!([O] Down<'_, O>, "Down");
 
 impl<O: Observer> Below for Down<'_, O> {
+    #[inline]
+    fn room_by(&self, interface: usize) -> usize {
+        self.egress.room_by(interface)
+    }
+
     /// The frame can be repeated if it is a segment and the last frame there now:
     /// not if it waits for a neighbour's address.
     #[inline]

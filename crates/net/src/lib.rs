@@ -61,7 +61,7 @@ pub use connections::{
 pub use counters::{Counters, DropReason};
 pub use discovery::Discovery;
 pub use domain::{Domain, HostShared};
-pub use egress::Egress;
+pub use egress::{BACKLOG, Egress, Interfaces};
 pub use fast_open::FastOpen;
 pub use groups::Groups;
 pub use neighbourhood::Neighbourhood;

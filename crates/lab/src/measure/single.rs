@@ -13,7 +13,7 @@ use device::{Device, Receive, Transmit};
 use instrument::{Instruments, ThreadTimer};
 use net::{Application, Config, Counters, Domain, Egress, Observer, Unit};
 use organizations::Clock;
-use organizations::runtime::worker::{self, BACKLOG, BATCH};
+use organizations::runtime::worker::{self, BATCH};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::Packet;
@@ -99,7 +99,7 @@ fn layers(
     if domain.next_timeout().is_some_and(|at| at <= now) {
         domain.on_timeout(now, egress);
     }
-    let room = BACKLOG.saturating_sub(egress.len());
+    let room = egress.room();
     domain.serve_observed(now, egress, room, observer);
 }
 

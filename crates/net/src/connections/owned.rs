@@ -120,6 +120,7 @@ impl<U> OwnedTable<U> {
             return Err((OpenError::Exists, connection));
         }
         (connection.scheduled, connection.timers) = (false, Armed::NONE);
+        connection.waits_for_room = false;
         Ok(self.put(connection, hash))
     }
 
@@ -276,6 +277,7 @@ impl<U> Connections<U> for OwnedTable<U> {
             tcb: make(),
             user,
             scheduled: false,
+            waits_for_room: false,
             port_allocated: false,
             timers: Armed::NONE,
             counted: Counted::default(),

@@ -164,6 +164,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
                 tcb: make(),
                 user,
                 scheduled: false,
+                waits_for_room: false,
                 port_allocated: false,
                 timers: Armed::NONE,
                 counted: Counted::default(),

@@ -88,7 +88,8 @@ impl<A: Application> Domain<A> {
         let Domain { transport, conns, app, ip, link, counters, .. } = self;
         connection.tcb.abort();
         let mut down = Down { ip, link, egress, now, observer: () };
-        transport.transmit(&mut connection, now, 1, counters, &mut down);
+        let interface = transport.interface_of(&connection);
+        transport.transmit(&mut connection, interface, now, 1, counters, &mut down);
         transport.share.forget(&mut connection);
         conns.retire(&connection, now);
         counters.closed += 1;

@@ -44,11 +44,7 @@ impl<A: Application> Transport<A> {
                 self.udp.remove(&local);
             }
             Call::FlushUdp(socket) => {
-                let config = &self.config;
-                config.groups.due(cx.now, |index| config.via(index), &mut self.down);
-                config.claims.due(&mut self.down);
-                self.flush_udp(&socket, cx.app, routes, cx.counters);
-                self.flush_raw(cx.app, routes, cx.counters);
+                self.flush(&socket, cx, routes, |_, _| false);
             }
             Call::Look => self.config.discovery.due(cx.now, &*self.config, &mut self.down),
             Call::Reset => {
@@ -58,6 +54,24 @@ impl<A: Application> Transport<A> {
                 self.abort_all(cx.conns);
             }
         }
+    }
+
+    /// Sends what a socket has, what the application has of other protocols, and what is due
+    /// of groups and claims; until one of the first two goes by an interface that is full
+    /// (`is_full`, with so many more). Returns that.
+    pub(crate) fn flush<C: Connections<A::Connection>>(
+        &mut self,
+        socket: &A::Udp,
+        cx: &mut Cx<'_, A, C>,
+        routes: &mut Routes,
+        is_full: impl Fn(u16, usize) -> bool,
+    ) -> Option<u16> {
+        let config = &self.config;
+        config.groups.due(cx.now, |index| config.via(index), &mut self.down);
+        config.claims.due(&mut self.down);
+        let Cx { app, counters, .. } = cx;
+        let full = self.flush_udp(socket, app, routes, counters, &is_full);
+        full.or_else(|| self.flush_raw(app, routes, counters, &is_full))
     }
 
     fn abort_all<C: Connections<A::Connection>>(&mut self, conns: &mut C) {

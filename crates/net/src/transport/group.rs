@@ -11,13 +11,14 @@ impl<A: Application> Transport<A> {
     /// Sends a datagram to a group, or to 255.255.255.255: by the interface that the socket has
     /// chosen, that of the link-local address it goes from, that of the route, or the first that
     /// speaks the family; and, if members on that link are here and shall hear it, by the loopback.
+    /// Returns the first of these, if it is sent by any.
     pub(super) fn send_to_group(
         &mut self,
         mut datagram: Datagram,
         (how, ttl): (Sending, u8),
         routes: &mut Routes,
         counters: &mut Counters,
-    ) {
+    ) -> Option<u16> {
         let group = datagram.remote.address;
         let usual = || {
             let by_route = routes.lookup(group).map(|route| route.interface);
@@ -35,9 +36,15 @@ impl<A: Application> Transport<A> {
             let source = source.or(none)?;
             (!self.config.escapes(source, interface)).then_some((interface, source))
         });
-        let Some((interface, source)) = chosen else { return counters.out_dropped += 1 };
+        let Some((interface, source)) = chosen else {
+            counters.out_dropped += 1;
+            return None;
+        };
         datagram.local.address = source;
-        let Some(mut packet) = udp::packet(datagram, 0) else { return counters.out_dropped += 1 };
+        let Some(mut packet) = udp::packet(datagram, 0) else {
+            counters.out_dropped += 1;
+            return None;
+        };
         packet.meta_mut().ttl = if is_multicast { how.ttl.max(1) } else { ttl };
         let by = |mut packet: Packet, interface| {
             // It says to IP that the interface is chosen.
@@ -55,5 +62,6 @@ impl<A: Application> Transport<A> {
         if how.ttl > 0 || !is_multicast {
             self.down.push(by(packet, interface));
         }
+        Some(interface)
     }
 }

@@ -1,6 +1,7 @@
 //! ④ ⑥ The transport layer: finds the connection or socket that a segment or
 //! datagram is for, and lets connections send in turn.
 
+mod blocked;
 mod bound;
 mod calls;
 mod coalesce;
@@ -31,6 +32,7 @@ use crate::connections::{ConnId, Connections};
 use crate::hash::{Keyed, Purpose};
 use crate::rate_limit::RateLimit;
 use crate::share::Share;
+use blocked::Blocked;
 use bound::Bound;
 use conn_timers::ConnTimers;
 use ready_list::ReadyList;
@@ -51,6 +53,7 @@ pub struct Transport<A: Application> {
     pub(crate) udp: Bound<A::Udp>,
     pub(crate) timers: ConnTimers,
     pub(crate) ready: ReadyList,
+    blocked: Blocked,
     /// Passive opens whose handshake is going on, roughly the oldest first, and names of
     /// some that have ended.
     pub(crate) half_open: VecDeque<ConnId>,
@@ -85,6 +88,7 @@ impl<A: Application> Transport<A> {
             udp: Bound::new(hasher),
             timers: ConnTimers::default(),
             ready: ReadyList::default(),
+            blocked: Blocked::default(),
             half_open: VecDeque::new(),
             resets: Arc::new(RateLimit::new(&config, unit.share(config.errors_per_second))),
             down: Vec::new(),

@@ -17,8 +17,14 @@ pub fn input<A: Application>(packet: Packet, app: &mut A, counters: &mut Counter
 }
 
 impl<A: Application> Transport<A> {
-    /// Sends what the application has of them.
-    pub(super) fn flush_raw(&mut self, app: &mut A, routes: &mut Routes, counters: &mut Counters) {
+    /// Sends what the application has of them, as [`Transport::flush`] says.
+    pub(super) fn flush_raw(
+        &mut self,
+        app: &mut A,
+        routes: &mut Routes,
+        counters: &mut Counters,
+        is_full: &impl Fn(u16, usize) -> bool,
+    ) -> Option<u16> {
         while let Some(mut raw) = app.next_raw() {
             let route = routes.lookup(raw.destination).filter(|route| !route.to_group);
             if let Some(route) = route
@@ -31,15 +37,19 @@ impl<A: Application> Transport<A> {
                     && !raw.source.is_unspecified()
                     && !self.config.escapes(raw.source, route.interface)
             });
-            if !goes {
+            let Some(route) = route.filter(|_| goes) else {
                 counters.out_dropped += 1;
                 continue;
-            }
+            };
             let mut packet = Packet::from_parts(raw.payload);
             let meta = packet.meta_mut();
             (meta.source, meta.destination) = (raw.source, raw.destination);
             (meta.protocol, meta.ttl) = (raw.protocol, raw.ttl);
             self.down.push(packet);
+            if is_full(route.interface, self.down.len()) {
+                return Some(route.interface);
+            }
         }
+        None
     }
 }

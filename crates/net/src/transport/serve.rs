@@ -3,12 +3,12 @@
 
 use super::tcp_output::{self, SegmentTemplate};
 use super::{Cx, Transport, fast_open};
-use crate::Counters;
 use crate::application::Application;
 use crate::config::InterfaceConfig;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::down::Below;
 use crate::observe::Layer;
+use crate::{Counters, Interfaces};
 use tcp::{Pressure, State, Tcb, TransmitOffload};
 use wire::{FlowKey, Instant};
 
@@ -24,8 +24,9 @@ enum After {
 
 impl<A: Application> Transport<A> {
     /// Lets the first `turns` connections on the ready list have their turn, or
-    /// fewer once `room` packets are on their way down. They go `down`.
-    /// Returns whether connections remain that have something to do.
+    /// fewer once `room` packets are on their way down. They go `down`. Unless `room` is
+    /// endless, what goes by one interface of several is no more than that has room for.
+    /// Returns whether connections remain that have something to do, and may do it.
     pub fn serve<C: Connections<A::Connection>>(
         &mut self,
         cx: &mut Cx<'_, A, C>,
@@ -38,6 +39,9 @@ impl<A: Application> Transport<A> {
         for id in self.share.relieved(pressure, here) {
             cx.conns.with_id(id, |connection| self.ready.schedule(connection));
         }
+        if self.blocked.any() {
+            self.unblock(cx.conns, room, down);
+        }
         let mut left = room;
         // A turn that is cut short would leave data written but not sent, to be
         // fetched into the cache again.
@@ -49,7 +53,41 @@ impl<A: Application> Transport<A> {
             let Some(id) = self.ready.pop() else { break };
             left -= self.turn(id, cx, left, pressure, down).min(left);
         }
-        !self.ready.is_empty()
+        !self.ready.is_empty() || self.may_go_on(|at| down.room_by(at))
+    }
+
+    /// Do connections wait until an interface has room?
+    #[inline]
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.any()
+    }
+
+    /// The interfaces that they wait for.
+    pub(crate) fn note_blocked(&self, interfaces: &mut Interfaces) {
+        self.blocked.note(interfaces);
+    }
+
+    /// Has one of these room?
+    #[inline]
+    pub(crate) fn may_go_on(&self, room_by: impl Fn(usize) -> usize) -> bool {
+        self.blocked.may_go(room_by)
+    }
+
+    /// Connections whose interface has room stand on the ready list again.
+    #[cold]
+    fn unblock<C: Connections<A::Connection>>(
+        &mut self,
+        conns: &mut C,
+        room: usize,
+        down: &impl Below,
+    ) {
+        let room_by = |at| if room == usize::MAX { room } else { down.room_by(at) };
+        for id in self.blocked.take(room_by) {
+            conns.with_id(id, |connection| {
+                connection.waits_for_room = false;
+                self.ready.schedule(connection);
+            });
+        }
     }
 
     #[inline]
@@ -75,13 +113,24 @@ impl<A: Application> Transport<A> {
             down.mark(Layer::Transport);
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
             down.mark(Layer::Application);
-            let quota = transport.config.burst.min(room);
-            sent = transport.transmit(connection, now, quota, counters, down);
+            let interface = transport.interface_of(connection);
+            // Where there is one interface, `room` is what that has.
+            let alone = transport.config.interfaces.len() == 1 || room == usize::MAX;
+            let room_by = if alone { room } else { down.room_by(interface) };
+            let quota = transport.config.burst.min(room).min(room_by);
+            if quota > 0 {
+                sent = transport.transmit(connection, interface, now, quota, counters, down);
+            }
             if transport.share.count(connection) {
                 counters.orphans_reset += 1;
                 connection.tcb.abort();
             }
-            let unfinished = sent == quota && connection.tcb.wants_transmit();
+            let mut unfinished = sent == quota && connection.tcb.wants_transmit();
+            if quota == 0 && unfinished {
+                // What was received was handed on all the same.
+                transport.blocked.park(interface, connection);
+                unfinished = false;
+            }
             if more || unfinished || connection.tcb.has_events() {
                 transport.ready.schedule(connection);
             }
@@ -96,19 +145,18 @@ impl<A: Application> Transport<A> {
         sent
     }
 
-    /// Sends what a connection has to send, `quota` packets at most.
+    /// Sends what a connection has to send by its interface, `quota` packets at most.
     #[inline]
     pub(crate) fn transmit(
         &mut self,
         connection: &mut Connection<A::Connection>,
+        interface: usize,
         now: Instant,
         quota: usize,
         counters: &mut Counters,
         down: &mut impl Below,
     ) -> usize {
-        // Interfaces differ in what their devices do. Where there is one, which is
-        // common, nothing is looked up.
-        let interface = &self.config.interfaces[self.interface_of(connection)];
+        let interface = &self.config.interfaces[interface];
         let offload = TransmitOffload {
             segmentation: interface.segmentation.saturating_sub(HEADERS),
             want_sum: !interface.transmit_checksum,
@@ -135,7 +183,10 @@ impl<A: Application> Transport<A> {
         sent
     }
 
-    fn interface_of(&self, connection: &Connection<A::Connection>) -> usize {
+    /// By which interface a connection sends: they differ in what their devices do. Where there
+    /// is one, which is common, nothing is looked up.
+    #[inline]
+    pub(crate) fn interface_of(&self, connection: &Connection<A::Connection>) -> usize {
         if self.config.interfaces.len() == 1 {
             return 0;
         }

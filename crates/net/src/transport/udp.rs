@@ -87,21 +87,25 @@ impl<A: Application> Transport<A> {
         self.config.paths.sends(hash, len);
     }
 
-    /// Sends the datagrams that a socket has.
+    /// Sends the datagrams that a socket has, as [`Transport::flush`] says.
     pub(super) fn flush_udp(
         &mut self,
         socket: &A::Udp,
         app: &mut A,
         routes: &mut Routes,
         counters: &mut Counters,
-    ) {
+        is_full: &impl Fn(u16, usize) -> bool,
+    ) -> Option<u16> {
         let (ttl, whole) = (A::datagram_ttl(socket), A::sends_whole(socket));
         while let Some(mut datagram) = app.next_datagram(socket) {
             if may_be_for_many(datagram.remote.address) {
                 let how = A::sending_to_groups(socket, &mut datagram);
                 let group = datagram.remote.address.is_multicast();
                 if group || (how.interface.is_some() && is_to_all(&datagram)) {
-                    self.send_to_group(datagram, (how, ttl), routes, counters);
+                    let by = self.send_to_group(datagram, (how, ttl), routes, counters);
+                    if let Some(by) = by.filter(|by| is_full(*by, self.down.len())) {
+                        return Some(by);
+                    }
                     continue;
                 }
             }
@@ -135,10 +139,16 @@ impl<A: Application> Transport<A> {
                         self.sends_large(flow, len);
                     }
                     self.down.push(packet);
+                    if let Some(Route { interface, .. }) = route
+                        && is_full(interface, self.down.len())
+                    {
+                        return Some(interface);
+                    }
                 }
                 None => counters.out_dropped += 1,
             }
         }
+        None
     }
 }
 

@@ -1,7 +1,7 @@
 //! ① ② ⑧ ⑨ The link layer's thread, with the devices' queues.
 
 use super::{FromLink, PipelineCtx, Report};
-use crate::runtime::worker::{BACKLOG, BATCH, DRAIN_TIMEOUT, rest, transmit_counted};
+use crate::runtime::worker::{BATCH, DRAIN_TIMEOUT, rest, transmit_counted};
 use device::{Device, Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
 use net::link::{self, Link};
@@ -177,7 +177,7 @@ impl<A: Application> LinkLayer<A> {
     /// ⑧ Takes what has come from IP, as far as the devices have room. Returns
     /// how much that was.
     fn output(&mut self, now: Instant) -> usize {
-        let room = BACKLOG.saturating_sub(self.egress.len());
+        let room = self.egress.room();
         let LinkLayer { ctx, link, counters, egress, from_ip, .. } = self;
         let (taken, _) = ctx.pipeline().to_link.take(from_ip, room);
         for datagram in from_ip.drain(..) {

@@ -19,13 +19,14 @@ use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::routing::Router;
 use crate::runtime::threads::Threads;
-use crate::runtime::worker::{BACKLOG, DRAIN_TIMEOUT};
+use crate::runtime::worker::DRAIN_TIMEOUT;
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
 use instrument::{Instruments, Layer, ThreadTimer, observed};
 use net::{
-    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, OwnedTable, Unit,
+    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, Interfaces,
+    OwnedTable, Unit,
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) deadline: AtomicU64,
     /// It has more to send than there was room for.
     pub(crate) pending: AtomicBool,
+    /// [`Group::blocked_by`].
+    blocked: AtomicU64,
 }
 
 /// Groups of connections, or contexts of threads that share connections, and the
@@ -114,6 +117,14 @@ where
     Ok(handle)
 }
 
+impl<L: RawLock, A: Application, C: Connections<A::Connection>> Group<L, A, C> {
+    /// The interfaces by which it would send if they had room.
+    #[inline]
+    fn blocked_by(&self) -> Interfaces {
+        Interfaces(self.blocked.load(Ordering::Relaxed))
+    }
+}
+
 /// Makes the application of a unit.
 type Make<A> = dyn FnMut(Unit) -> A + Send;
 impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> {
@@ -134,6 +145,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
                 domain: Locked::from_parts(lock(), domain),
                 deadline: AtomicU64::new(u64::MAX),
                 pending: AtomicBool::new(false),
+                blocked: AtomicU64::new(0),
             })
         };
         let domains = domains(&setup.config, &mut *setup.application);
@@ -222,6 +234,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     /// What all groups have counted.
     pub(crate) fn counters(&self) -> Counters {
         let mut sum = Counters::default();
+        sum.out_dropped = self.processors.dropped();
         for group in &self.groups {
             group.domain.with(|domain| sum.add(&domain.counters));
         }
@@ -241,9 +254,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processors.of_unit(index);
-        let waiting = processor.transmitter.waiting();
-        egress.note_waiting(waiting);
-        let room = BACKLOG.saturating_sub(waiting);
+        processor.transmitter.note(egress);
+        let room = egress.room();
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
         timer.mark(Layer::Handoff);
@@ -260,6 +272,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
+            group.blocked.store(domain.blocked_by().0, Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
             if egress.is_empty() { None } else { Some(processor.transmitter.begin()) }
@@ -330,7 +343,9 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     /// Tells a group's processor what was left in it to do.
     pub(crate) fn tell(&self, index: usize) {
         let (group, processor) = (&self.groups[index], self.processors.of_unit(index));
-        if group.pending.load(Ordering::Relaxed) || processor.transmitter.waiting() > 0 {
+        let more = group.pending.load(Ordering::Relaxed)
+            || processor.transmitter.has_room(group.blocked_by());
+        if more || processor.transmitter.any_wait() {
             processor.sleeper.notify();
         } else {
             let deadline = group.deadline.load(Ordering::Relaxed);
@@ -351,13 +366,15 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> bool {
         let now = self.clock.now().as_nanos();
         // No connection has a turn while so much waits for the device.
-        let full = self.processors[processor].transmitter.waiting() >= BACKLOG;
+        let transmitter = &self.processors[processor].transmitter;
+        let full = !transmitter.has_room(Interfaces::ALL);
         let mut busy = false;
         let count = self.own(processor).count();
         for index in self.own(processor).cycle().skip(first % count.max(1)).take(count) {
             let group = &self.groups[index];
             let pending = group.pending.load(Ordering::Relaxed);
-            if (pending && !full) || group.deadline.load(Ordering::Relaxed) <= now {
+            let released = transmitter.has_room(group.blocked_by());
+            if (pending && !full) || released || group.deadline.load(Ordering::Relaxed) <= now {
                 self.enter(index, egress, timer, |_, _, _, _| {});
             }
             busy |= group.pending.load(Ordering::Relaxed);
@@ -380,12 +397,12 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let own = self.own(processor);
         let processor = &self.processors[processor];
         processor.sleeper.sleep(receivers, &self.clock, || {
-            let mut work = work()
-                || self.stopping.load(Ordering::Relaxed)
-                || processor.transmitter.waiting() > 0;
+            let mut work =
+                work() || self.stopping.load(Ordering::Relaxed) || processor.transmitter.any_wait();
             let mut deadline = u64::MAX;
             for group in own.map(|index| &self.groups[index]) {
-                work |= group.pending.load(Ordering::Relaxed);
+                work |= group.pending.load(Ordering::Relaxed)
+                    || processor.transmitter.has_room(group.blocked_by());
                 deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
             }
             (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))

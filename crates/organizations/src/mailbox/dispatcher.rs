@@ -68,7 +68,7 @@ impl<S: Demux> Dispatcher<S> {
             worker::rest(waiting, false, timer, || {
                 processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
                     let stopping = shared.stopping.load(Ordering::Relaxed);
-                    (stopping || processor.transmitter.waiting() > 0, deadlines.first())
+                    (stopping || processor.transmitter.any_wait(), deadlines.first())
                 });
             });
         }

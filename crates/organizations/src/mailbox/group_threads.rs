@@ -138,6 +138,7 @@ impl<A: Application> Family<A> for Groups<A> {
 
     fn counters(&self) -> Counters {
         let mut sum = self.shared.lost.lock().clone();
+        sum.out_dropped += self.shared.processors.dropped();
         self.mailboxes.iter().for_each(|mailbox| sum.add(&mailbox.counters.lock()));
         sum
     }

@@ -2,10 +2,10 @@
 
 use super::{Frame, Inbox, Mailbox, Message, Shared};
 use crate::runtime::handle::refuse;
-use crate::runtime::worker::{BACKLOG, DRAIN_TIMEOUT};
+use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, observed};
 use net::application::ConnectError;
-use net::{Application, Call, Domain, Egress};
+use net::{Application, Call, Domain, Egress, Interfaces};
 use std::sync::Arc;
 use wire::{Instant, Packet};
 
@@ -32,8 +32,8 @@ pub(crate) struct Owner<A: Application> {
 pub(crate) enum Round {
     /// There is more to do at once.
     Busy,
-    /// There is more to do once the device has taken what waits for it.
-    Full,
+    /// There is more to do once a device of these has taken what waits for it.
+    Full(Interfaces),
     /// There is nothing to do.
     Idle,
 }
@@ -76,7 +76,7 @@ impl<A: Application> Owner<A> {
     pub(crate) fn drain_mailbox(&mut self) -> bool {
         self.timer.begin();
         let processor = self.shared.processors.of_unit(self.processor);
-        self.egress.note_waiting(processor.transmitter.waiting());
+        processor.transmitter.note(&mut self.egress);
         self.mailbox.take(&mut self.inbox);
         !self.inbox.messages.is_empty() || !self.inbox.frames.is_empty()
     }
@@ -127,8 +127,9 @@ impl<A: Application> Owner<A> {
         if domain.next_timeout().is_some_and(|at| at <= now) {
             domain.on_timeout(now, egress);
         }
-        let room = BACKLOG.saturating_sub(processor.transmitter.waiting());
+        let room = egress.room();
         let more = observed!(timer, observer => domain.serve_observed(now, egress, room, observer));
+        let blocked = domain.blocked_by();
         let mut lost = 0;
         for (unit, packet) in domain.take_misrouted() {
             lost += u32::from(!elsewhere(unit, packet));
@@ -136,15 +137,16 @@ impl<A: Application> Owner<A> {
         (0..lost).for_each(|_| domain.drop_foreign(true));
         if !egress.is_empty() {
             processor.transmitter.begin().send(egress, timer);
-            if processor.transmitter.waiting() > 0 {
+            if processor.transmitter.any_wait() {
                 processor.sleeper.notify();
             }
         }
         self.mailbox.counters.lock().clone_from(&self.domain.counters);
         let round = match more {
-            false => Round::Idle,
-            true if processor.transmitter.waiting() >= BACKLOG => Round::Full,
-            true => Round::Busy,
+            true if processor.transmitter.has_room(Interfaces::ALL) => Round::Busy,
+            true => Round::Full(Interfaces::ALL),
+            false if blocked.none() => Round::Idle,
+            false => Round::Full(blocked),
         };
         self.wake();
         self.timer.mark(Layer::Presentation);
@@ -162,7 +164,7 @@ impl<A: Application> Owner<A> {
     pub(crate) fn is_over(&self, round: Round, now: Instant) -> bool {
         let out = &self.shared.processors.of_unit(self.processor).transmitter;
         self.stopping.is_some_and(|since| {
-            (round == Round::Idle && out.waiting() == 0) || now.since(since) > DRAIN_TIMEOUT
+            (round == Round::Idle && !out.any_wait()) || now.since(since) > DRAIN_TIMEOUT
         })
     }
 
@@ -174,7 +176,9 @@ impl<A: Application> Owner<A> {
         if round == Round::Busy || !self.mailbox.is_empty() {
             return;
         }
-        if round == Round::Full && !out.wait_for_room(&self.mailbox.parker) {
+        if let Round::Full(by) = round
+            && !out.wait_for_room(&self.mailbox.parker, by)
+        {
             return;
         }
         self.inbox.shrink();
@@ -188,7 +192,7 @@ impl<A: Application> Owner<A> {
                 self.shared.wake_by(self.processor, &self.mailbox.parker, at);
             }
             // There may be room since: whoever made it has seen nobody asleep.
-            !self.mailbox.is_empty() || (round == Round::Full && self.mailbox.parker.has_room())
+            !self.mailbox.is_empty() || (round != Round::Idle && self.mailbox.parker.has_room())
         });
         self.timer.slept();
     }

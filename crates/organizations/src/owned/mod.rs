@@ -9,7 +9,7 @@ use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
-use crate::runtime::worker::{self, BACKLOG, DRAIN_TIMEOUT, FRAMES, Queues, Watch};
+use crate::runtime::worker::{self, DRAIN_TIMEOUT, FRAMES, Queues, Watch};
 use crate::{Clock, Running, Setup, StartError};
 use instrument::{Layer, QueueWatch, RoundObserver, ThreadTimer, TraceStamp, observed};
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
@@ -141,9 +141,11 @@ impl<A: Application> Owner<A> {
                 stopping = Some(now);
             }
             self.posted(posted, now, timer);
-            let more = observed!(timer, observer => self.layers(now, observer));
+            let mut more = observed!(timer, observer => self.layers(now, observer));
             timer.handed(std::mem::take(&mut self.handed));
             worker::transmit_counted(&mut self.queues.transmitters, &mut self.egress, timer);
+            self.domain.counters.out_dropped += self.egress.trim() as u64;
+            more |= self.domain.may_go_on(&self.egress);
             self.wake();
             timer.mark(Layer::Presentation);
             timer.end();
@@ -171,7 +173,7 @@ impl<A: Application> Owner<A> {
         if self.domain.next_timeout().is_some_and(|at| at <= now) {
             self.domain.on_timeout(now, &mut self.egress);
         }
-        let room = BACKLOG.saturating_sub(self.egress.len());
+        let room = self.egress.room();
         let more = self.domain.serve_observed(now, &mut self.egress, room, observer);
         self.resteer();
         more

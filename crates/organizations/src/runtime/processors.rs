@@ -62,6 +62,11 @@ impl Processors {
         }
     }
 
+    /// Frames that were dropped, as too many waited for a device.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.0.iter().map(|processor| processor.transmitter.dropped()).sum()
+    }
+
     /// Wakes the thread of each.
     pub(crate) fn wake_all(&self) {
         self.0.iter().for_each(|processor| processor.sleeper.notify());

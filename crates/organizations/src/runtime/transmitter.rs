@@ -5,8 +5,8 @@ use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::{self, BACKLOG};
 use device::Transmit;
 use instrument::{Layer, ThreadTimer};
-use net::Egress;
-use platform::atomic::{AtomicUsize, Ordering};
+use net::{Egress, Interfaces};
+use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
 use platform::{Mutex, MutexGuard};
 use std::sync::Arc;
 use sync::counted::LockCounts;
@@ -15,14 +15,22 @@ use wire::Instant;
 /// The transmitters of one queue of every device, and what waits for them.
 pub(crate) struct Transmitter {
     state: Mutex<State>,
-    waiting: AtomicUsize,
+    counts: Counts,
+}
+
+/// What others see of a transmitter without its lock.
+struct Counts {
+    /// Frames that wait, by interface.
+    waiting: Box<[AtomicUsize]>,
+    /// Frames that were too many to wait.
+    dropped: AtomicU64,
 }
 
 struct State {
     /// None once the devices are closed.
     transmitters: Vec<Box<dyn Transmit>>,
     egress: Egress,
-    /// Threads that sleep until fewer frames wait.
+    /// Threads that sleep until an interface has room again.
     blocked: Vec<Arc<Parker>>,
     counts: LockCounts,
 }
@@ -30,21 +38,43 @@ struct State {
 /// The transmitters, for one batch.
 pub(crate) struct Sending<'a> {
     state: MutexGuard<'a, State>,
-    waiting: &'a AtomicUsize,
+    counts: &'a Counts,
 }
 
 impl Transmitter {
     pub(crate) fn new(transmitters: Vec<Box<dyn Transmit>>) -> Transmitter {
         let egress = Egress::new(transmitters.len());
+        let waiting = transmitters.iter().map(|_| AtomicUsize::new(0)).collect();
+        let counts = Counts { waiting, dropped: AtomicU64::new(0) };
         let state =
             State { transmitters, egress, blocked: Vec::new(), counts: LockCounts::default() };
-        Transmitter { state: Mutex::new(state), waiting: AtomicUsize::new(0) }
+        Transmitter { state: Mutex::new(state), counts }
     }
 
-    /// Frames that wait for the device.
+    /// Do frames wait for a device?
     #[inline]
-    pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+    pub(crate) fn any_wait(&self) -> bool {
+        self.counts.waiting.iter().any(|waiting| waiting.load(Ordering::Relaxed) > 0)
+    }
+
+    /// Is there room by one of these interfaces?
+    #[inline]
+    pub(crate) fn has_room(&self, by: Interfaces) -> bool {
+        let mut waiting = self.counts.waiting.iter().enumerate();
+        waiting.any(|(at, waiting)| by.has(at) && waiting.load(Ordering::Relaxed) < BACKLOG)
+    }
+
+    /// Tells `egress` what waits here.
+    #[inline]
+    pub(crate) fn note(&self, egress: &mut Egress) {
+        for (interface, waiting) in self.counts.waiting.iter().enumerate() {
+            egress.note_waiting(interface, waiting.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Frames that were dropped, because too many waited.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.counts.dropped.load(Ordering::Relaxed)
     }
 
     /// Locks the transmitters: the thread that locks them first sends first. The
@@ -57,7 +87,7 @@ impl Transmitter {
             None => self.wait(),
         };
         state.counts.uses += 1;
-        Sending { state, waiting: &self.waiting }
+        Sending { state, counts: &self.counts }
     }
 
     #[cold]
@@ -77,28 +107,27 @@ impl Transmitter {
     /// Offers the device again what it had no room for. Returns whether some of
     /// it still waits.
     pub(crate) fn flush(&self, timer: &mut ThreadTimer) -> bool {
-        if self.waiting() == 0 {
+        if !self.any_wait() {
             return false;
         }
-        let Sending { mut state, waiting } = self.begin();
+        let Sending { mut state, counts } = self.begin();
         timer.mark(Layer::Lock);
         let State { transmitters, egress, blocked, .. } = &mut *state;
         worker::transmit_counted(transmitters, egress, timer);
-        let left = egress.len();
-        waiting.store(left, Ordering::Relaxed);
-        if left < BACKLOG && !blocked.is_empty() {
+        let left = !egress.is_empty();
+        if counts.tell(egress) && !blocked.is_empty() {
             let blocked = std::mem::take(blocked);
             drop(state);
             release(blocked);
         }
-        left > 0
+        left
     }
 
-    /// Notes that `parker`'s thread is about to sleep until less than
-    /// [`BACKLOG`] frames wait here; `false` if that is so already.
-    pub(crate) fn wait_for_room(&self, parker: &Arc<Parker>) -> bool {
+    /// Notes that `parker`'s thread is about to sleep until an interface gets room, as one of
+    /// these has none; `false` if one of them has some already.
+    pub(crate) fn wait_for_room(&self, parker: &Arc<Parker>, by: Interfaces) -> bool {
         let mut state = self.state.lock();
-        if state.egress.len() < BACKLOG {
+        if self.has_room(by) {
             return false;
         }
         if !parker.waits.swap(true, Ordering::Relaxed) {
@@ -116,7 +145,7 @@ impl Transmitter {
         state.transmitters.clear();
         state.egress.clear();
         let blocked = std::mem::take(&mut state.blocked);
-        self.waiting.store(0, Ordering::Relaxed);
+        self.counts.tell(&mut state.egress);
         drop(state);
         release(blocked);
     }
@@ -138,13 +167,39 @@ impl Sending<'_> {
         if transmitters.is_empty() {
             return egress.clear();
         }
-        if waiting.is_empty() {
-            worker::transmit_counted(transmitters, egress, timer);
+        let interfaces = 0..transmitters.len();
+        if !waiting.is_empty() {
+            for interface in interfaces.clone() {
+                let waiting = waiting.batch(interface);
+                if !waiting.is_empty() {
+                    waiting.append(egress.batch(interface));
+                }
+            }
         }
-        for interface in 0..transmitters.len() {
+        worker::transmit_counted(transmitters, egress, timer);
+        for interface in interfaces {
             waiting.batch(interface).append(egress.batch(interface));
         }
-        self.waiting.store(waiting.len(), Ordering::Relaxed);
+        if waiting.is_empty() {
+            return;
+        }
+        let dropped = waiting.trim();
+        self.counts.dropped.fetch_add(dropped as u64, Ordering::Relaxed);
+        self.counts.tell(waiting);
+    }
+}
+
+impl Counts {
+    /// Tells what waits, by the thread that has the lock. Returns whether an interface that had no room has some now.
+    fn tell(&self, egress: &mut Egress) -> bool {
+        let mut any = false;
+        for (interface, waiting) in self.waiting.iter().enumerate() {
+            let now = egress.batch(interface).len();
+            let before = waiting.load(Ordering::Relaxed);
+            waiting.store(now, Ordering::Relaxed);
+            any |= before >= BACKLOG && now < BACKLOG;
+        }
+        any
     }
 }
 

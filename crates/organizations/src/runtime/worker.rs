@@ -12,8 +12,7 @@ use wire::{Instant, Packet};
 pub const BATCH: usize = 64;
 /// How long a stopped unit goes on while it has something to send.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_millis(20);
-/// While this many packets wait for the device, connections have no turns.
-pub const BACKLOG: usize = 64;
+pub use net::BACKLOG;
 /// Frames that may wait for a thread that other threads hand them to. Further ones are
 /// dropped, as by a device whose ring is full.
 pub(crate) const FRAMES: usize = 1024;

@@ -137,6 +137,7 @@ impl<A: Application> Family<A> for Connections<A> {
 
     fn counters(&self) -> Counters {
         let mut sum = self.shared.lost.lock().clone();
+        sum.out_dropped += self.shared.processors.dropped();
         sum.add(&self.table.control.counters.lock());
         self.table.add_counters(&mut sum);
         sum

@@ -24,7 +24,7 @@ fn room_that_comes_before_a_thread_sleeps_is_seen() {
     transmitter.begin().send(&mut egress, &mut timer);
     let parker = Arc::new(Parker::default());
     parker.enlist();
-    assert!(transmitter.wait_for_room(&parker) && !parker.has_room());
+    assert!(transmitter.wait_for_room(&parker, Interfaces::ALL) && !parker.has_room());
     // The device has room before the thread has said that it sleeps.
     open.store(true, Ordering::Relaxed);
     assert!(!transmitter.flush(&mut timer));
@@ -34,5 +34,5 @@ fn room_that_comes_before_a_thread_sleeps_is_seen() {
         true
     });
     assert!(seen, "it would sleep for ever");
-    assert!(!transmitter.wait_for_room(&parker), "there is room");
+    assert!(!transmitter.wait_for_room(&parker, Interfaces::ALL), "there is room");
 }
