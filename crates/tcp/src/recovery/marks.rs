@@ -73,6 +73,8 @@ struct Sent {
     by_time: BTreeMap<u64, Seq>,
     /// How many there were, ever.
     count: u64,
+    /// Records that were looked at for losses, beyond what acknowledgments have paid for since.
+    pub spent: u32,
 }
 
 impl Sent {

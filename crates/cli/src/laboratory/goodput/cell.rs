@@ -176,15 +176,27 @@ fn send_ours(path: Path, right: Device, time: Duration, seed: u64) -> Result<Out
     Ok(outcome(middle, retransmits))
 }
 
+/// A connection of the kernel's that is CUBIC's from its first segment on. If the default were
+/// another, as BBR, the connection would begin by it, and what that has switched on would stay:
+/// pacing.
+pub(super) fn connect_by_cubic(remote: SocketAddrV4) -> Result<net::TcpStream, Failure> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt};
+    let (family, flags) = (AddressFamily::INET, SocketFlags::CLOEXEC);
+    let socket = socket_with(family, SocketType::STREAM, flags, None)
+        .map_err(|error| wrong("the kernel")(error.into()))?;
+    sockopt::set_tcp_congestion(&socket, "cubic").map_err(|error| {
+        wrong("the kernel's CUBIC cannot be had; load the module tcp_cubic")(error.into())
+    })?;
+    connect(&socket, &remote).map_err(|error| wrong("the kernel")(error.into()))?;
+    Ok(socket.into())
+}
+
 /// In the sender's namespace.
 fn send_linux(path: Path, right: Device, time: Duration, seed: u64) -> Result<Outcome, Failure> {
     let left = open("ana-from", SENDER)?;
     let (there, back) = path.links();
     let middle = Middle::start((vec![left], right), there, back, seed);
-    let mut stream = net::TcpStream::connect((RECEIVER, PORT)).map_err(wrong("the kernel"))?;
-    rustix::net::sockopt::set_tcp_congestion(&stream, "cubic").map_err(|error| {
-        wrong("the kernel's CUBIC cannot be had; load the module tcp_cubic")(error.into())
-    })?;
+    let mut stream = connect_by_cubic(SocketAddrV4::new(RECEIVER, PORT))?;
     stream.set_write_timeout(Some(Duration::from_millis(100))).map_err(wrong("the kernel"))?;
     write(&mut stream, time).map_err(wrong("the kernel"))?;
     let retransmits = count("/proc/thread-self/net/snmp", "Tcp:", "RetransSegs");

@@ -1,12 +1,12 @@
 //! Several senders at the same time over one path.
 
-use super::cell::{Path, RECEIVER, Sender, open, wrong};
+use super::cell::{Path, RECEIVER, Sender, connect_by_cubic, open, wrong};
 use super::middle::Middle;
 use crate::failure::Failure;
 use anabranch::{Stack, TcpStream};
 use device::{Device, memory, namespace};
 use std::io::{self, Read, Write};
-use std::net::{self, Ipv4Addr, SocketAddrV4, TcpListener};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -138,10 +138,7 @@ impl Flow<'_> {
     }
 
     fn send_linux(&self) -> Result<(), Failure> {
-        let mut stream = net::TcpStream::connect(self.remote()).map_err(wrong("the kernel"))?;
-        rustix::net::sockopt::set_tcp_congestion(&stream, "cubic").map_err(|error| {
-            wrong("the kernel's CUBIC cannot be had; load the module tcp_cubic")(error.into())
-        })?;
+        let mut stream = connect_by_cubic(self.remote())?;
         stream.set_write_timeout(Some(LOOK)).map_err(wrong("the kernel"))?;
         let written = self.write(&mut stream).map_err(wrong("the kernel"));
         let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));

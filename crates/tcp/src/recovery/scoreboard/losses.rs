@@ -5,13 +5,22 @@ use crate::queue::Queue;
 use crate::recovery::news::Resent;
 use crate::recovery::rate::Snapshot;
 use crate::recovery::record::{MAX_SEGMENTS, below, each};
+use std::collections::BTreeSet;
+use wire::time::Duration;
 use wire::{Instant, Seq};
 
 /// Records that one acknowledgment has looked at for losses, at most. Nearly always fewer are
 /// in flight; a peer of small segments may have 6 MiB of them lost by one acknowledgment.
 pub(crate) const LOOKED_AT: u32 = 128;
-/// As [`LOOKED_AT`], where the timer for reordering has gone off.
+/// As [`LOOKED_AT`], where the timer for reordering has gone off, and acknowledgments have looked
+/// at fewer before. A peer that has all found lost again and again pays for it with them.
 pub(crate) const LOOKED_AT_BY_TIMER: u32 = 32 * LOOKED_AT;
+/// What a retransmission that is lost counts for: it is looked for and marked in several places.
+pub(super) const RESENT: u32 = 8;
+/// The most that acknowledgments save up: more records than a window of 40 MB has.
+pub(super) const MOST_SAVED: u32 = 8 * LOOKED_AT_BY_TIMER;
+/// Between two looks at [`LOOKED_AT`] records, where nothing is saved up.
+const PAUSE: Duration = Duration::from_millis(1);
 
 impl Scoreboard {
     /// The segments `bits` of record `i` are lost now.
@@ -30,28 +39,48 @@ impl Scoreboard {
 
     /// Marks as lost what was sent so long before `front`, which was delivered
     /// (RFC 8985 6.2 step 5): first what was sent once, then what was sent again.
-    /// `tell` hears of each piece. After `most` records the rest is left for the next time,
-    /// which is at once if nothing else comes.
+    /// `tell` hears of each piece. After `most` records, or what is saved up, the rest is left
+    /// for the next time, which is soon if nothing else comes.
     pub(crate) fn detect_lost(
         &mut self,
         front: &Front,
         (now, most): (Instant, u32),
+        tell: impl FnMut(Piece),
+    ) -> Found {
+        let before = self.marks.as_ref().map_or(0, |marks| marks.spent);
+        let most = most.min(LOOKED_AT + MOST_SAVED - before);
+        let mut left = most;
+        let mut found = self.detect(front, (now, &mut left), tell);
+        let spent = (before + most - left).saturating_sub(LOOKED_AT);
+        if let Some(marks) = &mut self.marks {
+            marks.spent = spent;
+        }
+        if found.deadline == Some(now) && spent == MOST_SAVED {
+            found.deadline = Some(now + PAUSE);
+        }
+        found
+    }
+
+    /// As [`Scoreboard::detect_lost`], with so many records `left` to be looked at.
+    fn detect(
+        &mut self,
+        front: &Front,
+        (now, left): (Instant, &mut u32),
         mut tell: impl FnMut(Piece),
     ) -> Found {
         // RFC 8985 6.2/8
         let mut found = Found::default();
-        let mut left = most;
         let mut i = self.find(self.decided);
         while let Some(r) = self.records.get(i).copied() {
             self.step();
             if r.sent > front.sent || (r.sent == front.sent && r.seq.after_or_at(front.end)) {
                 break;
             }
-            if left == 0 {
+            if *left == 0 {
                 found.deadline = Some(now);
                 return found;
             }
-            left -= 1;
+            *left -= 1;
             let undecided = r.alive(self.una) & !(r.sacked | r.lost | r.resent);
             if undecided == 0 {
                 self.decided = r.end();
@@ -91,7 +120,7 @@ impl Scoreboard {
     fn detect_resent(
         &mut self,
         front: &Front,
-        (now, mut left): (Instant, u32),
+        (now, left): (Instant, &mut u32),
         found: &mut Found,
         mut tell: impl FnMut(Piece),
     ) {
@@ -105,11 +134,11 @@ impl Scoreboard {
                 found.deadline = Some(found.deadline.map_or(due, |d| d.min(due)));
                 return;
             }
-            if left == 0 {
+            if *left == 0 {
                 found.deadline = Some(now);
                 return;
             }
-            left -= 1;
+            *left = left.saturating_sub(RESENT);
             let bytes = self.lose_again(seq);
             tell(self.piece(bytes, x.then));
             found.end = Some(found.end.map_or(x.end, |e| e.latest(x.end)));
@@ -202,16 +231,28 @@ impl Scoreboard {
     }
 
     /// Takes back what was found lost, but for what was lost twice: the originals
-    /// are still on their way.
+    /// are still on their way. If that is more than may be looked at, it stays lost.
     pub(crate) fn unmark_lost(&mut self) {
-        for i in 0..self.records.len() {
-            let r = &mut self.records[i];
+        let Some(marks) = self.marks.as_mut() else { return self.decided = self.una };
+        let spent = (marks.spent as usize + marks.lost.len()).saturating_sub(LOOKED_AT as usize);
+        if spent > MOST_SAVED as usize {
+            return;
+        }
+        self.decided = self.una;
+        marks.spent = spent as u32;
+        let mut kept = BTreeSet::new();
+        for name in std::mem::take(&mut marks.lost) {
+            #[cfg(test)]
+            self.steps.set(self.steps.get() + 1);
+            let r = &mut self.records[(name - self.first) as usize];
             let bits = r.lost & !r.resent;
             self.lost -= r.bytes(bits, self.una);
             r.lost &= !bits;
+            if r.lost != 0 {
+                kept.insert(name);
+            }
         }
-        self.list_lost();
-        self.decided = self.una;
+        marks.lost = kept;
     }
 
     /// Marks as lost what was sent in segments of more than `mss` bytes, for

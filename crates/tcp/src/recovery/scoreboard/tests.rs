@@ -153,10 +153,11 @@ fn a_window_that_is_lost_at_once_is_looked_at_in_parts() {
         b.resent(hole.seq, hole.len, then(again));
     }
     let front = Front { sent: at(1 << 22), ..front };
-    for part in 1..=5 {
+    let (each, parts) = (LOOKED_AT / losses::RESENT, 5 * losses::RESENT);
+    for part in 1..=parts {
         let found = b.detect_lost(&front, (at(1 << 23), LOOKED_AT), |_| {});
-        assert_eq!(b.lost, (part * LOOKED_AT).min(n - 1) * MSS);
-        assert_eq!(found.deadline.is_some(), part < 5, "{part}");
+        assert_eq!(b.lost, (part * each).min(n - 1) * MSS);
+        assert_eq!(found.deadline.is_some(), part < parts, "{part}");
     }
 }
 
@@ -392,6 +393,38 @@ fn an_acknowledgment_costs_the_logarithm_of_what_is_in_flight() {
         assert!(total / acks < 160, "{each}: {} steps each of {acks}", total / acks);
         assert!(most < 400, "{each}: {most} steps");
     }
+}
+
+/// A peer that makes a sender take back what was found lost, and find it again. Before, the timer
+/// found all of it each time, and all that is in flight was looked at to take it back.
+#[test]
+fn what_is_found_lost_and_taken_back_costs_what_acknowledgments_have_saved() {
+    let n = 20_000;
+    let mut b = board(n);
+    sack(&mut b, n, &[((n - 1) * MSS, n * MSS)]);
+    let (end, now) = (UNA + n * MSS, at(1 << 20));
+    let front = Front { sent: at((n - 1).into()), end, wait: Duration::ZERO };
+    b.steps.set(0);
+    let (rounds, mut taken_back) = (500, 0);
+    for _ in 0..rounds {
+        let mut found = b.detect_lost(&front, (now, LOOKED_AT), |_| {});
+        while found.deadline == Some(now) {
+            found = b.detect_lost(&front, (now, LOOKED_AT_BY_TIMER), |_| {});
+        }
+        assert!(found.deadline.is_none_or(|at| at.since(now) <= Duration::from_millis(1)));
+        let lost = b.lost;
+        b.unmark_lost();
+        taken_back += u32::from(lost > 0 && b.lost == 0);
+        assert!(b.lost == 0 || b.lost == lost, "all or nothing");
+    }
+    b.check(UNA, end);
+    assert!(taken_back > 1, "{taken_back}");
+    assert!(b.steps.get() <= 4 * rounds * LOOKED_AT + losses::MOST_SAVED, "{}", b.steps.get());
+    // It is found all the same, a part a millisecond.
+    for _ in 0..n / LOOKED_AT + 1 {
+        b.detect_lost(&front, (now, LOOKED_AT_BY_TIMER), |_| {});
+    }
+    assert_eq!(b.lost, (n - 1) * MSS);
 }
 
 #[test]

@@ -1,0 +1,342 @@
+//! A search for the acknowledgments that cost a sender most: 6 MiB in flight in segments of 36
+//! bytes of payload, and a peer that repeats a few acts, of SACK blocks wherever it likes, of
+//! acknowledgments, with old or new time stamps, of windows and of waiting. Scripts of such acts
+//! begin by chance, and those that cost most are changed further. Each is played several times,
+//! and of what an acknowledgment took the least counts, with the timers that went off until the
+//! next, so that what another process takes does not.
+//!
+//! `cargo bench -p anabranch-tcp --bench hostile -- SCRIPTS SEED`
+
+extern crate anabranch_tcp as tcp;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant as Clock};
+use tcp::*;
+use wire::tcp::{Flags, Header, Options, SackBlocks};
+use wire::{Instant, Seq};
+
+const FLIGHT: u32 = 6 << 20;
+const SEGMENT: u32 = 36;
+/// Acknowledgments of a script.
+const ACKS: usize = 2000;
+/// How often each script is played.
+const TIMES: usize = 3;
+/// The most acts of a script.
+const MOST: usize = 5;
+/// What the news of one segment may cost, nanoseconds: it comes once in the life of a segment.
+const NEWS: u64 = 60;
+/// Scripts that are changed further.
+const KEPT: usize = 4;
+
+/// Numbers by chance (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+    /// A number of up to so many bits, small ones as often as large ones.
+    fn number(&mut self, bits: u64) -> u32 {
+        (self.next() & ((1 << self.below(bits + 1)) - 1)) as u32
+    }
+}
+
+/// One acknowledgment.
+#[derive(Clone, Copy, Debug)]
+struct Act {
+    /// Segments that it acknowledges.
+    ack: u32,
+    /// SACK blocks.
+    blocks: u8,
+    /// Where the first is, counted from the front of what is in flight; from its end if `back`.
+    at: u32,
+    back: bool,
+    /// Segments of each.
+    len: u32,
+    /// Segments between two.
+    gap: u32,
+    /// By how many segments they move from one time to the next.
+    step: u32,
+    /// Edges lie within segments.
+    odd: bool,
+    /// The first block tells of something that came twice.
+    twice: bool,
+    /// The time stamp is that of the beginning.
+    old: bool,
+    window: u16,
+    /// Microseconds before it.
+    wait: u32,
+}
+
+impl Act {
+    fn new(r: &mut Random) -> Act {
+        let mut act = Act {
+            ack: 0,
+            blocks: 0,
+            at: 0,
+            back: false,
+            len: 1,
+            gap: 1,
+            step: 0,
+            odd: false,
+            twice: false,
+            old: false,
+            window: u16::MAX,
+            wait: 1,
+        };
+        (0..12).for_each(|_| act.change(r));
+        act
+    }
+
+    fn change(&mut self, r: &mut Random) {
+        match r.below(12) {
+            0 | 1 => self.ack = if r.below(2) == 0 { 0 } else { r.number(6) },
+            2 => self.blocks = r.below(4) as u8,
+            3 => self.at = r.number(18),
+            4 => self.back = r.below(2) == 0,
+            5 => self.len = 1 + r.number(18),
+            6 => self.gap = r.number(18),
+            7 => self.step = r.number(18),
+            8 => self.odd = r.below(4) == 0,
+            9 => self.twice = r.below(4) == 0,
+            10 => self.old = r.below(2) == 0,
+            _ if r.below(3) == 0 => self.window = r.next() as u16,
+            _ => self.wait = r.number(12),
+        }
+    }
+
+    /// The acknowledgment, the `n`th time, where `una` and so many bytes are in flight.
+    fn header(&self, n: u32, una: Seq, flight: u32, now: Instant) -> Header {
+        let acked = (self.ack * SEGMENT + u32::from(self.odd && self.ack > 0)).min(flight);
+        let (ack, left) = (una + acked, flight - acked);
+        let segments = (left / SEGMENT).max(1);
+        let mut blocks = SackBlocks::NONE;
+        if self.twice {
+            blocks.push(ack - 2 * SEGMENT, ack - SEGMENT);
+        }
+        let mut at = self.at.wrapping_add(n.wrapping_mul(self.step));
+        for _ in 0..self.blocks.min(if self.twice { 2 } else { 3 }) {
+            let place = at % segments;
+            let from = if self.back { segments - 1 - place } else { place };
+            let begin = (from * SEGMENT + u32::from(self.odd)).min(left);
+            let end = begin.saturating_add(self.len * SEGMENT).min(left);
+            if begin < end {
+                blocks.push(ack + begin, ack + end);
+            }
+            at = at.wrapping_add(self.len + self.gap);
+        }
+        let echo = if self.old { 1000 } else { now.as_millis() as u32 };
+        let options = Options { timestamps: Some((2, echo)), sack: blocks, ..Options::NONE };
+        Header { window: self.window, options, ..header(1, ack, Flags::ACK) }
+    }
+}
+
+fn header(seq: u32, ack: Seq, flags: Flags) -> Header {
+    Header {
+        source_port: 1,
+        destination_port: 2,
+        seq: Seq(seq),
+        ack,
+        flags,
+        window: u16::MAX,
+        urgent: 0,
+        options: Options { timestamps: Some((1, 1000)), ..Options::NONE },
+    }
+}
+
+/// A sender with all of it in flight, each segment sent at a time of its own.
+fn sender(now: &mut Instant, offload: TransmitOffload) -> (Tcb, Seq) {
+    let config = Config::default()
+        .with_send_buffer(8 << 20)
+        .with_receive_buffer(8 << 20)
+        .with_initial_window(FLIGHT / SEGMENT)
+        .with_checksum(false)
+        .with_chunk(32 * 1024);
+    let isn = Isn { seq: Seq(0xffc0_0000), timestamp_offset: 0 };
+    let mut tcb = Tcb::connect(&Arc::new(config), isn, 1460, *now);
+    tcb.poll_transmit(*now, offload).expect("a SYN");
+    let mut syn = header(0, isn.seq + 1, Flags::SYN.with(Flags::ACK));
+    syn.options.mss = Some(48);
+    syn.options.window_scale = Some(14);
+    syn.options.sack_permitted = true;
+    tcb.input(&syn, Default::default(), *now);
+    tcb.input(&header(1, isn.seq + 1, Flags::ACK), Default::default(), *now);
+    tcb.send(&vec![7; FLIGHT as usize]).expect("room");
+    while tcb.poll_transmit(*now, offload).is_some() {
+        *now += Duration::from_nanos(100);
+    }
+    assert!(tcb.in_flight() as u32 > FLIGHT - 100, "{:?}", tcb.info());
+    *now += Duration::from_millis(50);
+    (tcb, isn.seq + 1)
+}
+
+/// What a script cost.
+#[derive(Clone, Debug, Default)]
+struct Cost {
+    /// Nanoseconds of each acknowledgment, with its timers but without time-outs.
+    acks: Vec<u64>,
+    /// Segments that each told the first news of.
+    news: Vec<u64>,
+    /// Of all that was sent in answer.
+    answers: u64,
+    sent: u64,
+    timeouts: u32,
+}
+
+impl Cost {
+    /// Nanoseconds of each acknowledgment without what its news may cost.
+    fn without_news(&self) -> Vec<u64> {
+        let of = |(time, news): (&u64, &u64)| time.saturating_sub(news * NEWS);
+        self.acks.iter().zip(&self.news).map(of).collect()
+    }
+    fn mean(&self) -> u64 {
+        self.without_news().iter().sum::<u64>() / ACKS as u64
+    }
+    fn worst(&self) -> u64 {
+        self.without_news().into_iter().max().unwrap_or(0)
+    }
+}
+
+fn play(script: &[Act], offload: TransmitOffload) -> Cost {
+    let mut now = Instant::from_millis(1000);
+    let (mut tcb, first) = sender(&mut now, offload);
+    let (mut una, mut nxt, mut cost) = (first, first + FLIGHT, Cost::default());
+    for n in 0..ACKS {
+        let act = &script[n % script.len()];
+        let flight = nxt.distance_from(una);
+        if flight < FLIGHT / 2 {
+            break;
+        }
+        let mut taken = Duration::ZERO;
+        let until = now + Duration::from_micros(act.wait.into());
+        while let Some(at) = tcb.next_timeout().filter(|at| *at <= until) {
+            now = now.max(at);
+            let (before, start) = (tcb.info().timeouts, Clock::now());
+            tcb.on_timeout(now);
+            let time = start.elapsed();
+            match u32::from(tcb.info().timeouts.saturating_sub(before)) {
+                0 => taken += time,
+                more => cost.timeouts += more,
+            }
+            nxt = nxt.latest(answer(&mut tcb, offload, now, &mut cost));
+        }
+        now = until;
+        let header = act.header((n / script.len()) as u32, una, flight, now);
+        let told = |tcb: &Tcb, una: Seq| una.distance_from(first) as usize + tcb.sacked();
+        let before = told(&tcb, una);
+        let start = Clock::now();
+        tcb.input(&header, Default::default(), now);
+        cost.acks.push((taken + start.elapsed()).as_nanos() as u64);
+        let acked = header.ack.distance_from(una) as usize;
+        una = header.ack;
+        cost.news.push(told(&tcb, una).saturating_sub(before) as u64 / u64::from(SEGMENT));
+        // What has gone makes room for more.
+        let _ = tcb.send(&vec![7; acked]);
+        nxt = nxt.latest(answer(&mut tcb, offload, now, &mut cost));
+        if tcb.state() != State::Established {
+            break;
+        }
+    }
+    cost
+}
+
+/// All that is sent now. Returns the end of it.
+fn answer(tcb: &mut Tcb, offload: TransmitOffload, now: Instant, cost: &mut Cost) -> Seq {
+    let (start, mut end) = (Clock::now(), Seq(0xffc0_0000));
+    while let Some(sent) = tcb.poll_transmit(now, offload) {
+        let len = sent.payload.iter().map(|s| s.len() as u32).sum::<u32>();
+        end = end.latest(sent.header.seq + len);
+        cost.sent += u64::from(len / SEGMENT);
+    }
+    cost.answers += start.elapsed().as_nanos() as u64;
+    end
+}
+
+/// The least of several times.
+fn cost(script: &[Act], offload: TransmitOffload) -> Cost {
+    let mut least = play(script, offload);
+    for _ in 1..TIMES {
+        let other = play(script, offload);
+        assert_eq!(least.acks.len(), other.acks.len(), "one script, two courses");
+        for (a, b) in least.acks.iter_mut().zip(other.acks) {
+            *a = b.min(*a);
+        }
+        least.answers = least.answers.min(other.answers);
+    }
+    least
+}
+
+fn changed(script: &[Act], r: &mut Random) -> Vec<Act> {
+    let mut script = script.to_vec();
+    for _ in 0..1 + r.below(3) {
+        let at = r.below(script.len() as u64) as usize;
+        match r.below(8) {
+            0 if script.len() < MOST => script.insert(at, Act::new(r)),
+            1 if script.len() > 1 => _ = script.remove(at),
+            2 => script[at] = Act::new(r),
+            _ => script[at].change(r),
+        }
+    }
+    script
+}
+
+/// Looks for the script of the greatest figure.
+fn search(
+    (scripts, r): (usize, &mut Random),
+    offload: TransmitOffload,
+    figure: fn(&Cost) -> u64,
+) -> (Vec<Act>, Cost) {
+    let mut best: Vec<(Vec<Act>, Cost)> = Vec::new();
+    for n in 0..scripts {
+        let script = match n {
+            _ if n < scripts / 3 || best.is_empty() => {
+                (0..1 + r.below(MOST as u64)).map(|_| Act::new(r)).collect()
+            }
+            _ => {
+                let at = r.below(best.len() as u64) as usize;
+                changed(&best[at].0, r)
+            }
+        };
+        let cost = cost(&script, offload);
+        best.push((script, cost));
+        best.sort_by_key(|(_, cost)| std::cmp::Reverse(figure(cost)));
+        best.truncate(KEPT);
+    }
+    best.swap_remove(0)
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1).filter_map(|arg| arg.parse::<u64>().ok());
+    let scripts = args.next().unwrap_or(60) as usize;
+    let mut random = Random(args.next().unwrap_or(1));
+    for segmentation in [0, 64 * 1024] {
+        let offload = TransmitOffload { segmentation, want_sum: false };
+        for (name, figure) in [("mean", Cost::mean as fn(&Cost) -> u64), ("worst", Cost::worst)] {
+            let (script, cost) = search((scripts, &mut random), offload, figure);
+            let mut sorted = cost.without_news();
+            sorted.sort_unstable();
+            let micros = |nanos: u64| nanos as f64 / 1000.0;
+            println!(
+                "{:>8}, by the {name:>5}: mean {:6.2} us, median {:6.2}, 99 % {:7.2}, worst {:8.2} \
+                 of {} acknowledgments; {:.2} us for each of {} segments sent; {} time-outs",
+                if segmentation > 0 { "with TSO" } else { "no TSO" },
+                micros(cost.mean()),
+                micros(sorted[sorted.len() / 2]),
+                micros(sorted[sorted.len() - sorted.len() / 100 - 1]),
+                micros(cost.worst()),
+                sorted.len(),
+                micros(cost.answers) / cost.sent.max(1) as f64,
+                cost.sent,
+                cost.timeouts,
+            );
+            script.iter().for_each(|act| println!("          {act:?}"));
+        }
+    }
+}
