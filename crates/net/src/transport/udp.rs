@@ -2,6 +2,7 @@
 
 use super::Transport;
 use crate::application::{Application, Datagram};
+use crate::groups::Sending;
 use crate::ip::{Route, Routes};
 use crate::paths;
 use crate::{Counters, DropReason};
@@ -98,16 +99,14 @@ impl<A: Application> Transport<A> {
     ) -> Option<u16> {
         let (ttl, whole) = (A::datagram_ttl(socket), A::sends_whole(socket));
         while let Some(mut datagram) = app.next_datagram(socket) {
-            if may_be_for_many(datagram.remote.address) {
-                let how = A::sending_to_groups(socket, &mut datagram);
-                let group = datagram.remote.address.is_multicast();
-                if group || (how.interface.is_some() && is_to_all(&datagram)) {
-                    let by = self.send_to_group(datagram, (how, ttl), routes, counters);
-                    if let Some(by) = by.filter(|by| is_full(*by, self.down.len())) {
-                        return Some(by);
-                    }
-                    continue;
+            if may_be_for_many(datagram.remote.address)
+                && let Some(how) = for_group::<A>(socket, &mut datagram)
+            {
+                let by = self.send_to_group(datagram, (how, ttl), routes, counters);
+                if let Some(by) = by.filter(|by| is_full(*by, self.down.len())) {
+                    return Some(by);
                 }
+                continue;
             }
             let (local, remote) = (datagram.local.address, datagram.remote);
             let route = routes.lookup_from(local, remote.address);
@@ -166,6 +165,13 @@ fn may_be_for_many(address: Address) -> bool {
         Some(v4) => v4.octets()[0] >= 224,
         None => address.is_multicast(),
     }
+}
+
+/// How a datagram is to be sent if it is for a group, or for all hosts of a link that is named.
+fn for_group<A: Application>(socket: &A::Udp, datagram: &mut Datagram) -> Option<Sending> {
+    let how = A::sending_to_groups(socket, datagram);
+    let group = datagram.remote.address.is_multicast();
+    (group || (how.interface.is_some() && is_to_all(datagram))).then_some(how)
 }
 
 /// Is it for all hosts of a link (RFC 919: 255.255.255.255)?

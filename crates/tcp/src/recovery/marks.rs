@@ -2,7 +2,9 @@
 //! connections have neither.
 
 use super::news::Resent;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_set};
+use std::iter::Chain;
+use std::option;
 use wire::Seq;
 
 /// Which records are lost, and the retransmissions that are under way: sent again,
@@ -11,6 +13,8 @@ use wire::Seq;
 pub(crate) struct Marks {
     pub lost: Lost,
     resent: Sent,
+    /// Records that were looked at for losses, beyond what acknowledgments have paid for since.
+    pub spent: u32,
 }
 
 /// The numbers of records of which something is lost. Mostly it is one, as of whoever sent
@@ -48,9 +52,23 @@ impl Lost {
         self.one == Some(name) || self.all.contains(&name)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.one.is_some()) + self.all.len()
+    }
+
     /// The lowest.
     pub(crate) fn first(&self) -> Option<u64> {
         self.one.or_else(|| self.all.first().copied())
+    }
+}
+
+impl IntoIterator for Lost {
+    type Item = u64;
+    type IntoIter = Chain<option::IntoIter<u64>, btree_set::IntoIter<u64>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.one.into_iter().chain(self.all)
     }
 }
 
@@ -73,8 +91,6 @@ struct Sent {
     by_time: BTreeMap<u64, Seq>,
     /// How many there were, ever.
     count: u64,
-    /// Records that were looked at for losses, beyond what acknowledgments have paid for since.
-    pub spent: u32,
 }
 
 impl Sent {
@@ -132,6 +148,11 @@ impl Marks {
     /// Is any?
     pub(crate) fn any_resent(&self) -> bool {
         self.resent.one.is_some() || !self.resent.by_seq.is_empty()
+    }
+
+    /// Where nothing is lost: is there nothing else to be kept?
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.any_resent() && self.spent == 0
     }
 
     /// The one that was sent first.

@@ -301,7 +301,7 @@ impl Scoreboard {
                 }
             }
         }
-        if self.lost == 0 && !self.has_resent() {
+        if self.lost == 0 && self.marks.as_ref().is_some_and(|m| m.is_empty()) {
             self.marks = None;
         }
     }

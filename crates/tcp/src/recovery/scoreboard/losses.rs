@@ -2,10 +2,10 @@
 
 use super::{Found, Front, Hole, Piece, Scoreboard};
 use crate::queue::Queue;
+use crate::recovery::marks::Lost;
 use crate::recovery::news::Resent;
 use crate::recovery::rate::Snapshot;
 use crate::recovery::record::{MAX_SEGMENTS, below, each};
-use std::collections::BTreeSet;
 use wire::time::Duration;
 use wire::{Instant, Seq};
 
@@ -240,7 +240,7 @@ impl Scoreboard {
         }
         self.decided = self.una;
         marks.spent = spent as u32;
-        let mut kept = BTreeSet::new();
+        let mut kept = Lost::default();
         for name in std::mem::take(&mut marks.lost) {
             #[cfg(test)]
             self.steps.set(self.steps.get() + 1);
