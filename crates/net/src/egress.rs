@@ -111,7 +111,10 @@ impl Egress {
     /// The most that they may by any.
     #[inline]
     pub fn room(&self) -> usize {
-        (0..self.batches.len()).map(|at| self.room_by(at)).max().unwrap_or(0)
+        match &self.batches[..] {
+            [batch] => BACKLOG.saturating_sub(batch.ahead()),
+            _ => (0..self.batches.len()).map(|at| self.room_by(at)).max().unwrap_or(0),
+        }
     }
     /// Have sockets to keep what goes by this interface, once `more` frames are added?
     #[inline]

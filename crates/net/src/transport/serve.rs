@@ -112,26 +112,23 @@ impl<A: Application> Transport<A> {
             down.mark(Layer::Transport);
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
             down.mark(Layer::Application);
-            let interface = transport.interface_of(connection);
-            // Where there is one interface, `room` is what that has.
-            let alone = transport.config.interfaces.len() == 1 || room == usize::MAX;
-            let room_by = if alone { room } else { down.room_by(interface) };
-            let quota = transport.config.burst.min(room).min(room_by);
-            if quota > 0 {
-                sent = transport.transmit(connection, interface, now, quota, counters, down);
-            }
+            // Where there is one interface, which is common, `room` is what that has.
+            let (interface, quota) = match &transport.config.interfaces[..] {
+                [_] => (0, transport.config.burst.min(room)),
+                _ => transport.quota_by(connection, room, down),
+            };
+            sent = transport.transmit(connection, interface, now, quota, counters, down);
             if transport.share.count(connection) {
                 counters.orphans_reset += 1;
                 connection.tcb.abort();
             }
-            let mut unfinished = sent == quota && connection.tcb.wants_transmit();
-            if quota == 0 && unfinished {
-                // What was received was handed on all the same.
-                transport.blocked.park(interface, connection);
-                unfinished = false;
-            }
+            let unfinished = sent == quota && connection.tcb.wants_transmit();
             if more || unfinished || connection.tcb.has_events() {
-                transport.ready.schedule_later(connection);
+                if quota > 0 {
+                    transport.ready.schedule_later(connection);
+                } else {
+                    transport.wait_for_room(connection, interface, more);
+                }
             }
             transport.timers.arm(connection, now);
             after(connection)
@@ -142,6 +139,36 @@ impl<A: Application> Transport<A> {
             Some(After::Nothing) | None => {}
         }
         sent
+    }
+
+    /// By which of several interfaces a connection sends, and how many packets it may.
+    #[inline(never)]
+    fn quota_by(
+        &self,
+        connection: &Connection<A::Connection>,
+        room: usize,
+        down: &impl Below,
+    ) -> (usize, usize) {
+        let interface = self.interface_of(connection);
+        let room_by = if room == usize::MAX { room } else { down.room_by(interface) };
+        (interface, self.config.burst.min(room).min(room_by))
+    }
+
+    /// What a connection wants to send has no room at its interface. What it received was handed
+    /// on, and if there is `more` to do of that kind, it does it next time.
+    #[cold]
+    fn wait_for_room(
+        &mut self,
+        connection: &mut Connection<A::Connection>,
+        interface: usize,
+        more: bool,
+    ) {
+        if connection.tcb.wants_transmit() {
+            self.blocked.park(interface, connection);
+        }
+        if more || connection.tcb.has_events() {
+            self.ready.schedule_later(connection);
+        }
     }
 
     /// Sends what a connection has to send by its interface, `quota` packets at most.
