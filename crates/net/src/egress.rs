@@ -7,9 +7,9 @@ use wire::Packet;
 pub const BACKLOG: usize = 64;
 /// While so many do, sockets keep their datagrams for it, and who sends more has to wait.
 const FULL: usize = 1024;
-/// So many frames wait for an interface at most. Only answers (of ARP, ICMP, RST) and what has
-/// waited for a neighbour's address come to so many.
-const MOST: usize = 2 * FULL;
+/// So many frames wait for an interface at most. Thousands of threads that each found room at the
+/// same time do not come to so many: only answers (of ARP, ICMP, RST) do, where nothing is taken.
+const MOST: usize = 64 * FULL;
 
 /// Some interfaces, by their numbers. The 64th stands for all from there on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
