@@ -65,14 +65,17 @@ impl<A: Application> ConnectionThread<A> {
         }
     }
 
-    /// Waits for the connection. Frames that come before it stay where they are. Returns
+    /// Waits for the connection. Frames that come before it stay where they are, and so do calls
+    /// for one that was in this unit before: whoever holds its name may still use it. Returns
     /// whether it is coming; if not, the stack ends.
     fn wait(&self) -> bool {
         let mailbox = &self.owner.mailbox;
-        let first = || {
-            let inbox = mailbox.inbox.lock();
-            inbox.messages.front().map(|message| !matches!(message, Message::Stop))
+        let comes = |message: &Message<A>| match message {
+            Message::Adopt(_) | Message::Call(Call::BindUdp(..)) => Some(true),
+            Message::Stop => Some(false),
+            _ => None,
         };
+        let first = || mailbox.inbox.lock().messages.iter().find_map(comes);
         loop {
             if let Some(is_coming) = first() {
                 return is_coming;
