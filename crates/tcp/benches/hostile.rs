@@ -9,14 +9,14 @@
 
 extern crate anabranch_tcp as tcp;
 
-use std::sync::Arc;
+mod flight;
+
+use flight::{FLIGHT, SEGMENT, header, sender};
 use std::time::{Duration, Instant as Clock};
 use tcp::*;
 use wire::tcp::{Flags, Header, Options, SackBlocks};
 use wire::{Instant, Seq};
 
-const FLIGHT: u32 = 6 << 20;
-const SEGMENT: u32 = 36;
 /// Acknowledgments of a script.
 const ACKS: usize = 2000;
 /// How often each script is played.
@@ -138,45 +138,6 @@ impl Act {
     }
 }
 
-fn header(seq: u32, ack: Seq, flags: Flags) -> Header {
-    Header {
-        source_port: 1,
-        destination_port: 2,
-        seq: Seq(seq),
-        ack,
-        flags,
-        window: u16::MAX,
-        urgent: 0,
-        options: Options { timestamps: Some((1, 1000)), ..Options::NONE },
-    }
-}
-
-/// A sender with all of it in flight, each segment sent at a time of its own.
-fn sender(now: &mut Instant, offload: TransmitOffload) -> (Tcb, Seq) {
-    let config = Config::default()
-        .with_send_buffer(8 << 20)
-        .with_receive_buffer(8 << 20)
-        .with_initial_window(FLIGHT / SEGMENT)
-        .with_checksum(false)
-        .with_chunk(32 * 1024);
-    let isn = Isn { seq: Seq(0xffc0_0000), timestamp_offset: 0 };
-    let mut tcb = Tcb::connect(&Arc::new(config), isn, 1460, *now);
-    tcb.poll_transmit(*now, offload).expect("a SYN");
-    let mut syn = header(0, isn.seq + 1, Flags::SYN.with(Flags::ACK));
-    syn.options.mss = Some(48);
-    syn.options.window_scale = Some(14);
-    syn.options.sack_permitted = true;
-    tcb.input(&syn, Default::default(), *now);
-    tcb.input(&header(1, isn.seq + 1, Flags::ACK), Default::default(), *now);
-    tcb.send(&vec![7; FLIGHT as usize]).expect("room");
-    while tcb.poll_transmit(*now, offload).is_some() {
-        *now += Duration::from_nanos(100);
-    }
-    assert!(tcb.in_flight() as u32 > FLIGHT - 100, "{:?}", tcb.info());
-    *now += Duration::from_millis(50);
-    (tcb, isn.seq + 1)
-}
-
 /// What a script cost.
 #[derive(Clone, Debug, Default)]
 struct Cost {
@@ -206,7 +167,7 @@ impl Cost {
 
 fn play(script: &[Act], offload: TransmitOffload) -> Cost {
     let mut now = Instant::from_millis(1000);
-    let (mut tcb, first) = sender(&mut now, offload);
+    let (mut tcb, first) = sender(&mut now, offload, Duration::from_nanos(100));
     let (mut una, mut nxt, mut cost) = (first, first + FLIGHT, Cost::default());
     for n in 0..ACKS {
         let act = &script[n % script.len()];

@@ -3,7 +3,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use tempfile::TempDir;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::task::JoinHandle;
 
 /// A directory `root` to serve, and beside it a file that must not be seen.
 fn site() -> TempDir {
@@ -303,15 +304,20 @@ impl Timer for Hasty {
     }
 }
 
+/// A server on `place` that is soon impatient, and its client's end.
+fn hasty(place: &TempDir) -> (JoinHandle<Result<(), hyper::Error>>, DuplexStream) {
+    let site = Arc::new(Directory::open(&place.path().join("root")).expect("open"));
+    let (ours, theirs) = duplex(10_000);
+    (tokio::spawn(serve_by(Hasty, ours, site, Arc::new(Tally::default()))), theirs)
+}
+
 /// Before, who began an upload and fell silent kept the connection for ever.
 #[test]
 fn an_upload_that_falls_silent_is_given_up() {
     let place = site();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     runtime.expect("a runtime").block_on(async {
-        let site = Arc::new(Directory::open(&place.path().join("root")).expect("open"));
-        let (ours, mut theirs) = duplex(10_000);
-        let server = tokio::spawn(serve_by(Hasty, ours, site, Arc::new(Tally::default())));
+        let (server, mut theirs) = hasty(&place);
         let head = b"PUT /x HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n";
         theirs.write_all(head).await.expect("write");
         theirs.write_all(b"so much, and no more").await.expect("write");
@@ -329,9 +335,7 @@ fn who_does_not_read_is_given_up() {
     let place = site();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     runtime.expect("a runtime").block_on(async {
-        let site = Arc::new(Directory::open(&place.path().join("root")).expect("open"));
-        let (ours, mut theirs) = duplex(10_000);
-        let server = tokio::spawn(serve_by(Hasty, ours, site, Arc::new(Tally::default())));
+        let (server, mut theirs) = hasty(&place);
         theirs.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("write");
         let ended = tokio::time::timeout(Duration::from_secs(60), server).await;
         ended.expect("it ends").expect("no panic").expect_err("nothing was read");
