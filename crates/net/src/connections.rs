@@ -84,6 +84,10 @@ pub trait Connections<U> {
     /// Runs `f` on the connection with this name, with exclusive access to it.
     fn with_id<R>(&mut self, id: ConnId, f: impl FnOnce(&mut Connection<U>) -> R) -> Option<R>;
 
+    /// Asks the memory for the connections with these flows, which will be looked for soon.
+    /// Nothing that could be seen changes.
+    fn bring_near(&mut self, flows: &[FlowKey]);
+
     /// Adds a connection, with what `make` returns, after `begin`: both are called only if
     /// there is room, and what they make is moved as little as it can be. In a shared table,
     /// where another thread may add one with this flow meanwhile, they are called first.

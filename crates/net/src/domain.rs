@@ -2,6 +2,7 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
+mod ahead;
 mod flushes;
 mod host_shared;
 mod migrate;
@@ -48,6 +49,8 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
+    /// Flows that are asked for: empty but in [`Domain::look_ahead`].
+    expected: Vec<wire::FlowKey>,
     /// What sockets want to send that the device has no room for.
     flushes: Flushes<A>,
     /// What was read of the last frame that may go the express way. It stays here, since most of
@@ -84,6 +87,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             replies: Vec::new(),
             failed: Vec::new(),
             misrouted: Vec::new(),
+            expected: Vec::new(),
             flushes: Flushes::default(),
             plain: Plain::EMPTY,
             over: false,

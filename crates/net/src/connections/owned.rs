@@ -37,6 +37,10 @@ struct Near {
     slot: u32,
 }
 
+/// Bytes of a connection that are asked for together: with all of them fewer transactions were
+/// done than with these, among 30,000 connections, and with 128 too.
+const HOT: usize = 640;
+
 /// Most pairs of near connections; a power of two.
 const NEAR: usize = 256;
 
@@ -54,6 +58,8 @@ pub struct OwnedTable<U> {
     /// in TIME-WAIT next, and then opened.
     hashed: Option<(FlowKey, u32)>,
     slots: Vec<Slot<U>>,
+    /// Those whose connections are asked for: empty but in [`Connections::bring_near`].
+    asked: Vec<u32>,
     free: Vec<u32>,
     /// The generation of slots that were never used.
     generation: u32,
@@ -73,6 +79,7 @@ impl<U> OwnedTable<U> {
             near: Vec::new(),
             hashed: None,
             slots: Vec::new(),
+            asked: Vec::new(),
             free: Vec::new(),
             generation: 0,
             closed_flows: ClosedFlows::new(config),
@@ -212,6 +219,19 @@ impl<U> OwnedTable<U> {
         Some(slot)
     }
 
+    /// The slot where the connection of `flow` is, if there is one: that it is the one is seen
+    /// when it has come, so nothing waits for it here. It is near from now on.
+    fn guess(&mut self, flow: &FlowKey) -> Option<u32> {
+        let (ports, place) = self.near_place(flow);
+        if let Some(near) = self.near.get(place)?.iter().find(|near| near.ports == ports) {
+            return Some(near.slot);
+        }
+        let hash = self.hasher.hash_one(flow) as u32;
+        let slot = self.places.find(spread(hash), |place| place.hash == hash)?.slot;
+        self.note_near(place, Near { ports, slot });
+        Some(slot)
+    }
+
     /// Is the connection of `flow` in this slot?
     #[inline]
     fn has(&self, slot: u32, flow: &FlowKey) -> bool {
@@ -255,6 +275,21 @@ impl<U> Connections<U> for OwnedTable<U> {
     }
 
     #[inline]
+    fn bring_near(&mut self, flows: &[FlowKey]) {
+        let mut asked = std::mem::take(&mut self.asked);
+        for flow in flows {
+            let Some(slot) = self.guess(flow) else { continue };
+            wire::prefetch(&self.slots[slot as usize]);
+            asked.push(slot);
+        }
+        for slot in asked.drain(..) {
+            if let Some(connection) = &self.slots[slot as usize].connection {
+                wire::prefetch_first(&**connection, HOT);
+            }
+        }
+        self.asked = asked;
+    }
+
     fn open_with(
         &mut self,
         flow: FlowKey,
