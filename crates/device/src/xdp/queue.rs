@@ -24,6 +24,8 @@ struct Shared {
     umem: Umem,
     /// What is in the ring to be sent was not all sent: the kernel wants to be asked again.
     unsent: AtomicBool,
+    /// The interface was down when the kernel was asked last.
+    is_down: AtomicBool,
     counts: Arc<Counts>,
     /// The program stays at the interface for as long as a queue is there.
     _attached: Arc<OwnedFd>,
@@ -42,6 +44,7 @@ impl Shared {
             // ENETDOWN: it is sent with what follows, once the interface is up.
             _ => false,
         };
+        self.is_down.store(code == Some(libc::ENETDOWN), Ordering::Relaxed);
         self.unsent.store(left, Ordering::Relaxed);
         !left
     }
@@ -72,6 +75,7 @@ pub(super) fn queue(
         socket,
         umem,
         unsent: AtomicBool::new(false),
+        is_down: AtomicBool::new(false),
         counts: counts.clone(),
         _attached: attached.clone(),
     });
@@ -198,6 +202,13 @@ impl XdpTransmit {
         Some(Descriptor { address: frame + METADATA as u64, len: len as u32, options })
     }
 
+    /// Nobody will send what waits, or not soon.
+    fn drop_all(&self, batch: &mut Batch) {
+        let lost = batch.len() as u64;
+        self.shared.counts.transmit_dropped.fetch_add(lost, Ordering::Relaxed);
+        batch.clear();
+    }
+
     /// Has the kernel send what was put.
     fn send(&mut self) {
         self.ring.publish();
@@ -213,11 +224,8 @@ impl XdpTransmit {
 impl Transmit for XdpTransmit {
     fn transmit(&mut self, batch: &mut Batch) {
         if self.shared.counts.gone.load(Ordering::Relaxed) {
-            // Nobody will send it: what waits must not hold up other interfaces.
-            let lost = batch.len() as u64;
-            self.shared.counts.transmit_dropped.fetch_add(lost, Ordering::Relaxed);
-            batch.clear();
-            return;
+            // What waits must not hold up other interfaces.
+            return self.drop_all(batch);
         }
         self.reclaim();
         let mut put = false;
@@ -247,6 +255,10 @@ impl Transmit for XdpTransmit {
         // What an interface that was down has not sent is sent once it is up again.
         if put || self.shared.unsent.load(Ordering::Relaxed) || self.ring.unsent() > 0 {
             self.send();
+        }
+        if !batch.is_empty() && self.shared.is_down.load(Ordering::Relaxed) {
+            // As on Linux. A thread that has something to send does not sleep, however long that lasts.
+            self.drop_all(batch);
         }
     }
 

@@ -151,6 +151,7 @@ impl Tcb {
             // With SACK a duplicate is one that brings news (RFC 6675 2), even if a
             // later one has overtaken it.
             self.touch();
+            self.measure_behind_hole(news, now);
             self.judge_forward(false);
             self.on_news(news, 0, None, now);
             // What is SACKed takes no room.
@@ -227,6 +228,22 @@ impl Tcb {
         self.rtt.sample(rtt);
         self.rtt.backoff = 0;
         Some(rtt)
+    }
+
+    /// What is SACKed while something is missing measures the round-trip time as well as what is
+    /// acknowledged: a queue that fills meanwhile would let the time-out of the first segment, which was
+    /// sent again, come before its acknowledgment can. If what is SACKed has taken longer than that
+    /// segment is on its way, it has its time anew (as on Linux).
+    fn measure_behind_hole(&mut self, news: &News, now: Instant) {
+        // RFC 6298 3/1
+        let Some(rtt) = news.fresh_rtt() else { return };
+        self.rtt.sample(rtt);
+        self.rtt.backoff = 0;
+        let waits = self.board.front_sent().map_or(u64::MAX, |sent| now.micros_since(sent));
+        if self.timers.kind == Retransmit::Rto && u64::from(rtt) > waits {
+            let at = now.after_micros(self.rtt.rto());
+            self.timers.set_retransmit(Retransmit::Rto, self.timers.retransmit.max(at));
+        }
     }
 
     /// The window update of RFC 9293 3.10.7.4. An acknowledgment that is new
