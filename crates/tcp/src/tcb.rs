@@ -161,13 +161,13 @@ pub(crate) struct Acks {
     pub second: u32,
     /// What came twice, for the next SACK option (RFC 2883).
     pub dsack: Option<(Seq, Seq)>,
-    /// How long an acknowledgment may wait, microseconds.
+    /// How long an acknowledgment may wait, nanoseconds.
     pub delay: u64,
 }
 
 impl Acks {
     fn new(config: &Config) -> Acks {
-        let delay = u64::try_from(config.delayed_ack.as_micros()).unwrap_or(u64::MAX);
+        let delay = u64::try_from(config.delayed_ack.as_nanos()).unwrap_or(u64::MAX);
         Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None, delay }
     }
 }

@@ -20,7 +20,31 @@ impl Tcb {
     /// # Errors
     /// [`Error::WouldBlock`] if there is no room, [`Error::Shutdown`] after
     /// [`Tcb::shutdown_write`], and why the connection ended after it has.
+    #[inline]
     pub fn send(&mut self, data: &[u8]) -> Result<usize, Error> {
+        if self.may_send_alone(data.len()) {
+            self.send.push_alone(data, self.config.checksum);
+            self.touch();
+            self.check_touched();
+            return Ok(data.len());
+        }
+        self.send_any(data)
+    }
+
+    /// Is nothing queued, and do `len` bytes make one chunk that nothing can be said against?
+    /// A segment may always be queued, however scarce memory is.
+    #[inline(always)]
+    fn may_send_alone(&self, len: usize) -> bool {
+        let (config, mss) = (&self.config, self.snd.mss.into());
+        let chunk = if config.chunk == 0 { mss } else { config.chunk.min(mss) };
+        self.state == State::Established
+            && self.send.end == self.snd.una
+            && len.wrapping_sub(1) < chunk.min(config.send_buffer)
+            && !self.flags.close_pending
+    }
+
+    #[inline(never)]
+    fn send_any(&mut self, data: &[u8]) -> Result<usize, Error> {
         self.may_send()?;
         let n = data.len().min(self.send_room());
         if n == 0 && !data.is_empty() {

@@ -239,6 +239,21 @@ impl Packet {
         self.into_parts()
     }
 
+    /// The one part, if there is just one. If not, the packet comes back.
+    ///
+    /// What it holds itself is dropped with it, as [`Packet::into_payload`] would: the caller
+    /// knows that it is no payload.
+    #[inline(always)]
+    pub fn into_part(mut self) -> Result<Slice, Packet> {
+        match self.take_parts().into_inner() {
+            Ok([part]) => Ok(part),
+            Err(parts) => {
+                self.0.parts = parts;
+                Err(self)
+            }
+        }
+    }
+
     /// Has what is not payload brought near: another processor may have written it
     /// last. A packet that is looked at after a few others costs less then.
     #[inline]

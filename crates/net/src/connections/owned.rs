@@ -6,6 +6,7 @@ use super::time_wait::spread;
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::account::Counted;
 use crate::config::Config;
+use crate::down::Way;
 use crate::hash::{Keyed, Purpose};
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -278,6 +279,7 @@ impl<U> Connections<U> for OwnedTable<U> {
             user,
             scheduled: false,
             waits_for_room: false,
+            way: Way::default(),
             port_allocated: false,
             timers: Armed::NONE,
             counted: Counted::default(),

@@ -14,6 +14,7 @@ use super::time_wait::TimeWaitTable;
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::account::Counted;
 use crate::config::Config;
+use crate::down::Way;
 use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
 use hashbrown::HashTable;
@@ -165,6 +166,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
                 user,
                 scheduled: false,
                 waits_for_room: false,
+                way: Way::default(),
                 port_allocated: false,
                 timers: Armed::NONE,
                 counted: Counted::default(),

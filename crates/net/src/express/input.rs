@@ -1,14 +1,15 @@
 //! The way in: ② ③ and the front of ④ in one look.
 
+use super::ethernet::{is_for, link};
 use super::{TCP, TCP_TIMESTAMPS, TIMESTAMPS, word};
 use crate::arriving::Arriving;
 use crate::config::InterfaceConfig;
 use crate::ip::Ip;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use wire::ethernet::{self, ethertype};
+use wire::ethernet;
 use wire::packet::ChecksumState;
 use wire::tcp::Flags;
-use wire::{Address, EthernetAddress, Packet, Seq};
+use wire::{Address, Packet, Seq, Slice};
 use wire::{checksum, ipv4, ipv6, protocol};
 
 /// What stands in front of the payload.
@@ -81,6 +82,21 @@ impl Plain {
             Some(head) => right(head, payload_words(frame, self.len)),
             None => true,
         }
+    }
+
+    /// The part of `frame` that is all of the payload, if there is one that is not empty.
+    #[inline(always)]
+    pub(crate) fn only_part<'a>(&self, frame: &'a Packet) -> Option<&'a Slice> {
+        match frame.parts().as_slice() {
+            [part] if frame.head().len() == self.len && !part.is_empty() => Some(part),
+            _ => None,
+        }
+    }
+
+    /// Is the checksum of a frame with this payload right?
+    #[inline(always)]
+    pub(crate) fn is_right_with(&self, payload: &[u8]) -> bool {
+        self.head.is_none_or(|head| right(head, checksum::sum_words(payload)))
     }
 
     /// Copies the `payload` to `place` as it verifies it. Returns whether it is right.
@@ -448,34 +464,6 @@ pub(super) fn shape(control: u32, options: &[u8]) -> Option<(usize, Option<(u32,
         0x5010 => Some((TCP, None)),
         _ => None,
     }
-}
-
-/// Where the IP header begins, if the frame carries IP with the tag of `vlan` or none, and
-/// whether that is IPv6.
-#[inline(always)]
-fn link(front: &[u8], vlan: Option<u16>) -> Option<(usize, bool)> {
-    let fixed = front.first_chunk::<{ ethernet::LEN }>()?;
-    match u16::from_be_bytes([fixed[12], fixed[13]]) {
-        ethertype::IPV4 => Some((ethernet::LEN, false)),
-        ethertype::IPV6 => Some((ethernet::LEN, true)),
-        ethertype::VLAN => {
-            let tag = front[ethernet::LEN..].first_chunk::<4>()?;
-            let id = u16::from_be_bytes([tag[0], tag[1]]) & 0x0fff;
-            let inner = u16::from_be_bytes([tag[2], tag[3]]);
-            let is_ip = inner == ethertype::IPV4 || inner == ethertype::IPV6;
-            let at = ethernet::LEN + 4;
-            (Some(id) == vlan && is_ip).then_some((at, inner == ethertype::IPV6))
-        }
-        _ => None,
-    }
-}
-
-/// Does `link::input` accept the addresses for the station `ours` alone?
-#[inline(always)]
-fn is_for(ours: EthernetAddress, front: &[u8]) -> bool {
-    let Some(addresses) = front.first_chunk::<12>() else { return false };
-    let (destination, source) = (&addresses[..6], &addresses[6..]);
-    destination == ours.0 && source != ours.0 && source != EthernetAddress::BROADCAST.0
 }
 
 /// The sum of the bytes from `start` on, which is where the headers end, as words.

@@ -10,6 +10,8 @@
 //! the same frames bring a host to the same state by either way, with the same answers
 //! and counters ([`Config::express`](crate::Config::express) turns this way off).
 
+mod ethernet;
+mod fields;
 mod input;
 mod output;
 

@@ -1,12 +1,15 @@
 //! The way out: ⑥ ⑦ ⑧ in one go.
 
-use super::{TCP, TCP_TIMESTAMPS, TIMESTAMPS};
+use super::TCP_TIMESTAMPS;
+use super::fields::{Fields, Tcp};
+use crate::down::Way;
 use crate::ip::Ip;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tcp::{Outgoing, PlainSegment, Tcb, TransmitOffload};
 use wire::ipv6::extension;
 use wire::packet::{ChecksumState, Meta};
 use wire::tcp::{Flags, Header};
-use wire::{Address, FlowKey, Instant, Packet, Parts, Seq, checksum, ipv4, ipv6, protocol};
+use wire::{Address, FlowKey, Instant, Packet, Parts, checksum, ipv4, ipv6, protocol};
 
 /// Bytes of Ethernet with a tag, and of IPv6: the most that stands in front of a segment
 /// here.
@@ -34,13 +37,20 @@ pub(crate) fn is_plain(header: &Header) -> bool {
 
 /// How frames go to one host: what the layers put in front of a segment.
 struct Departure {
+    /// Its name, of which the last bits are its place.
+    way: Way,
     /// The facts of its frames, with both addresses, the interface and the next hop.
     meta: Meta,
     /// Until when the next hop's address is good.
     until: Instant,
     /// Bytes of the largest datagram.
     mtu: usize,
+    /// Most bytes of payload of a segment with time stamps.
+    room: usize,
     head: [u8; BELOW],
+    /// The length and the type of service that stand in `head`, if it is that of IPv4 without a
+    /// tag, with the sum that goes with them: those of the last frame are often the next one's.
+    last: (usize, u8),
     /// Bytes of `head`.
     len: usize,
     /// The bytes of `head` that are IP's.
@@ -70,6 +80,16 @@ pub(crate) struct Departures {
     places: Vec<Option<Departure>>,
 }
 
+/// How many ways have been found by this process, and one.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// Bytes of the longest datagram whose length can be told, behind a header of `ip_len` bytes.
+#[inline(always)]
+fn longest(ip_len: usize) -> usize {
+    // The field counts the header itself in IPv4, and what follows it in IPv6.
+    usize::from(u16::MAX) + if ip_len == ipv6::LEN { ip_len } else { 0 }
+}
+
 /// The place of what goes to `destination`.
 #[inline]
 fn place(destination: Address) -> usize {
@@ -92,16 +112,33 @@ impl Departures {
     }
 
     #[inline]
-    fn find(&self, flow: &FlowKey, ttl: u8, now: Instant) -> Option<&Departure> {
-        let departure = self.places.get(place(flow.remote.address))?.as_ref()?;
+    fn find(&mut self, flow: &FlowKey, ttl: u8, now: Instant) -> Option<&mut Departure> {
+        let departure = self.places.get_mut(place(flow.remote.address))?.as_mut()?;
         let same = departure.goes(flow.local.address, flow.remote.address, ttl);
         (same && now < departure.until).then_some(departure)
+    }
+
+    /// The same for a flow that took this `way` last, and takes what comes back from now on.
+    #[inline(always)]
+    fn find_again(
+        &mut self,
+        (flow, way): (&FlowKey, &mut Way),
+        ttl: u8,
+        now: Instant,
+    ) -> Option<&mut Departure> {
+        let known = self.places.get(way.0 as usize % PLACES).and_then(Option::as_ref);
+        let good =
+            |known: &Departure| known.way.0 == way.0 && known.meta.ttl == ttl && now < known.until;
+        if known.is_none_or(|known| !good(known)) {
+            *way = self.find(flow, ttl, now)?.way;
+        }
+        self.places[way.0 as usize % PLACES].as_mut()
     }
 
     /// The frame of a plain `segment` of `flow`, if the way is known. The payload is taken.
     #[inline(always)]
     pub(crate) fn frame(
-        &self,
+        &mut self,
         (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
         segment: &mut Outgoing,
         ip: &Ip,
@@ -125,18 +162,17 @@ impl Departures {
     /// says it the [short way](Tcb::poll_plain); and what others like it differ from.
     #[inline(always)]
     pub(crate) fn plain(
-        &self,
-        (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
+        &mut self,
+        (flow, way): (&FlowKey, &mut Way),
+        (ttl, tos): (u8, u8),
         (tcb, offload): (&mut Tcb, TransmitOffload),
-        ip: &Ip,
-        now: Instant,
+        (ip, now): (&Ip, Instant),
     ) -> Option<(Frame, Pattern)> {
         if !tcb.may_poll_plain() {
             return None;
         }
-        let departure = self.find(flow, ttl, now)?;
-        let most = departure.ip_len + TCP_TIMESTAMPS + tcb.mss() as usize;
-        if most > departure.mtu.min(departure.longest()) {
+        let departure = self.find_again((flow, way), ttl, now)?;
+        if tcb.mss() as usize > departure.room {
             return None;
         }
         let PlainSegment { seq, ack, flags, window, timestamps, payload, sum } =
@@ -153,7 +189,7 @@ impl Departures {
     /// to tell what is missing, or to end it at once.
     #[inline(never)]
     pub(crate) fn unusual(
-        &self,
+        &mut self,
         (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
         segment: &mut Outgoing,
         ip: &Ip,
@@ -224,25 +260,25 @@ impl Departures {
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, 0).into();
         self.places.resize_with(PLACES, || None);
         let place = place(destination);
-        let departure = Departure { meta, until, mtu, head, len, ip_len, sum, pseudo, partial };
-        self.places[place] = Some(departure);
-    }
-}
-
-/// What differs from segment to segment of a flow in a TCP header.
-struct Tcp {
-    seq: Seq,
-    ack: Seq,
-    flags: Flags,
-    window: u16,
-    timestamps: Option<(u32, u32)>,
-}
-
-impl Tcp {
-    /// Bytes of the header.
-    #[inline(always)]
-    fn len(&self) -> usize {
-        if self.timestamps.is_some() { TCP_TIMESTAMPS } else { TCP }
+        // What is made here is made seldom.
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let way = Way(number * PLACES as u64 + place as u64);
+        let room = mtu.min(longest(ip_len)).saturating_sub(ip_len + TCP_TIMESTAMPS);
+        let last = (0, 0);
+        self.places[place] = Some(Departure {
+            way,
+            meta,
+            until,
+            mtu,
+            room,
+            head,
+            last,
+            len,
+            ip_len,
+            sum,
+            pseudo,
+            partial,
+        });
     }
 }
 
@@ -266,14 +302,13 @@ impl Departure {
     /// Bytes of the longest datagram whose length can be told.
     #[inline(always)]
     fn longest(&self) -> usize {
-        // The field counts the header itself in IPv4, and what follows it in IPv6.
-        usize::from(u16::MAX) + if self.is_v6() { self.ip_len } else { 0 }
+        longest(self.ip_len)
     }
 
     /// The frame of a segment of `len` bytes, which fit.
     #[inline(always)]
     fn frame(
-        &self,
+        &mut self,
         (flow, tos): (&FlowKey, u8),
         tcp: &Tcp,
         len: usize,
@@ -320,7 +355,7 @@ impl Departure {
 
     /// Writes the headers below a segment of `len` bytes. `label` is the flow's, of IPv6.
     #[inline(always)]
-    fn emit_below(&self, bytes: &mut [u8], len: usize, tos: u8, label: impl FnOnce() -> u32) {
+    fn emit_below(&mut self, bytes: &mut [u8], len: usize, tos: u8, label: impl FnOnce() -> u32) {
         match self.is_v6() {
             true => self.emit(bytes, len, tos, label()),
             false => self.emit(bytes, self.ip_len + len, tos, 0),
@@ -329,14 +364,14 @@ impl Departure {
 
     /// The same. The length field says `counted`.
     #[inline(always)]
-    fn emit(&self, bytes: &mut [u8], counted: usize, tos: u8, label: u32) {
+    fn emit(&mut self, bytes: &mut [u8], counted: usize, tos: u8, label: u32) {
         // A copy of as many bytes as are known is a few stores.
         match self.len {
             UNTAGGED => {
-                copy::<UNTAGGED>(bytes, &self.head);
-                let Some(bytes) = bytes.first_chunk_mut::<UNTAGGED>() else { return };
-                let Some(ip) = bytes.last_chunk_mut::<{ ipv4::LEN }>() else { return };
-                return self.emit_v4(ip, counted, tos);
+                if (counted, tos) != self.last {
+                    self.note_last(counted, tos);
+                }
+                return copy::<UNTAGGED>(bytes, &self.head);
             }
             UNTAGGED_V6 => copy::<UNTAGGED_V6>(bytes, &self.head),
             len => bytes.copy_from_slice(&self.head[..len]),
@@ -350,6 +385,15 @@ impl Departure {
         } else if let Some(ip) = ip.first_chunk_mut::<{ ipv4::LEN }>() {
             self.emit_v4(ip, counted, tos);
         }
+    }
+
+    /// Writes what differs in an IPv4 header without a tag to where it is copied from.
+    fn note_last(&mut self, counted: usize, tos: u8) {
+        let mut head = self.head;
+        if let Some(ip) = head[..UNTAGGED].last_chunk_mut::<{ ipv4::LEN }>() {
+            self.emit_v4(ip, counted, tos);
+        }
+        (self.head, self.last) = (head, (counted, tos));
     }
 
     /// Writes what differs in an IPv4 header.
@@ -368,80 +412,4 @@ fn copy<const N: usize>(bytes: &mut [u8], head: &[u8; BELOW]) {
     if let (Some(bytes), Some(head)) = (bytes.first_chunk_mut::<N>(), head.first_chunk::<N>()) {
         *bytes = *head;
     }
-}
-
-/// A TCP header in words, as it is written and summed.
-struct Fields {
-    /// Of the pseudo-header.
-    pseudo: u64,
-    ports: u32,
-    seq: u32,
-    ack: u32,
-    /// Offset, flags, window.
-    control: u32,
-    timestamps: Option<(u32, u32)>,
-    checksum: u16,
-}
-
-impl Fields {
-    /// The header of a segment whose pseudo-header has this sum.
-    #[inline(always)]
-    fn of(flow: &FlowKey, tcp: &Tcp, pseudo: u64) -> Fields {
-        let offset: u32 = if tcp.timestamps.is_some() { 0x8000 } else { 0x5000 };
-        Fields {
-            pseudo,
-            ports: u32::from(flow.local.port) << 16 | u32::from(flow.remote.port),
-            seq: tcp.seq.0,
-            ack: tcp.ack.0,
-            control: (offset | u32::from(tcp.flags.0)) << 16 | u32::from(tcp.window),
-            timestamps: tcp.timestamps,
-            checksum: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn pseudo(&self) -> u16 {
-        checksum::fold(self.pseudo)
-    }
-
-    /// Of pseudo-header and header, without the sequence number.
-    #[inline(always)]
-    fn without_seq(&self) -> u64 {
-        let option = self
-            .timestamps
-            .map_or(0, |(value, echo)| u64::from(TIMESTAMPS) + u64::from(value) + u64::from(echo));
-        let words = [self.ports, self.ack, self.control];
-        self.pseudo + words.into_iter().map(u64::from).sum::<u64>() + option
-    }
-
-    /// Writes them to `bytes`, as many as there are.
-    #[inline(always)]
-    fn emit(&self, bytes: &mut [u8]) {
-        match self.timestamps {
-            Some((value, echo)) => {
-                let Some(bytes) = bytes.first_chunk_mut::<TCP_TIMESTAMPS>() else { return };
-                let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
-                self.emit_fixed(fixed);
-                bytes[20..24].copy_from_slice(&TIMESTAMPS.to_be_bytes());
-                bytes[24..32].copy_from_slice(&pair(value, echo));
-            }
-            None => {
-                let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
-                self.emit_fixed(fixed);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn emit_fixed(&self, bytes: &mut [u8; TCP]) {
-        bytes[..8].copy_from_slice(&pair(self.ports, self.seq));
-        bytes[8..16].copy_from_slice(&pair(self.ack, self.control));
-        bytes[16..20].copy_from_slice(&(u32::from(self.checksum) << 16).to_be_bytes());
-    }
-}
-
-/// Two words as they stand in a header.
-#[inline(always)]
-fn pair(a: u32, b: u32) -> [u8; 8] {
-    (u64::from(a) << 32 | u64::from(b)).to_be_bytes()
 }

@@ -115,6 +115,12 @@ impl<A: Application> Transport<A> {
         self.down.drain(..)
     }
 
+    /// Was the last segment for a connection that more may follow for?
+    #[inline(always)]
+    fn has_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
     /// The earliest time at which something has to be done.
     #[inline]
     pub fn next_timeout<C: Connections<A::Connection>>(&self, conns: &C) -> Option<Instant> {

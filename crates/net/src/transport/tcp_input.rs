@@ -11,7 +11,7 @@ use tcp::input::listen::Listen;
 use tcp::{Isn, Pressure, Tcb, input, time_wait};
 use wire::packet::ChecksumState;
 use wire::tcp::{Header, mss_for};
-use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
+use wire::{Endpoint, FlowKey, Instant, Packet, Slice, checksum, protocol};
 
 /// Takes a TCP segment, TCP header in front.
 #[inline]
@@ -97,6 +97,43 @@ impl Arriving {
         }
     }
 
+    /// The same of a payload in one piece that is not empty, and not like the segments that wait.
+    #[inline(always)]
+    pub(crate) fn input_data<A: Application, C: Connections<A::Connection>>(
+        &self,
+        payload: Slice,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        if transport.has_batch() || payload.len() >= coalesce::WORTH {
+            return self.input_apart(wire::Parts::from_buf([payload]), transport, cx);
+        }
+        let (ready, now, len) = (&mut transport.ready, cx.now, payload.len());
+        let found = cx.conns.with_flow(&self.flow, move |connection| {
+            let Arriving { header, segment, ecn, .. } = self;
+            connection.tcb.input_data(header, payload, *segment, *ecn, now);
+            ready.schedule(connection);
+        });
+        match found {
+            Some(()) => cx.counters.delivered += 1,
+            None => self.input_stray(len, transport, cx),
+        }
+    }
+
+    /// There is no connection for it.
+    #[cold]
+    fn input_stray<A: Application, C: Connections<A::Connection>>(
+        &self,
+        len: usize,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let Arriving { flow, header, interface, ecn, .. } = self;
+        let (flow, header, interface) = (*flow, *header, *interface);
+        let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: None };
+        arrived.without_connection(transport, cx);
+    }
+
     /// The same, if it is not like the segments that wait.
     #[inline(never)]
     fn input_apart<A: Application, C: Connections<A::Connection>>(
@@ -115,7 +152,7 @@ impl Arriving {
             ready.schedule(connection);
             connection.id
         });
-        let Arriving { flow, header, interface, ecn, .. } = self;
+        let Arriving { flow, header, .. } = self;
         match found {
             Some(id) => {
                 cx.counters.delivered += 1;
@@ -123,11 +160,7 @@ impl Arriving {
                     transport.batch = Some(GroBatch::new(*flow, id, header));
                 }
             }
-            None => {
-                let (flow, header, interface) = (*flow, *header, *interface);
-                let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: None };
-                arrived.without_connection(transport, cx);
-            }
+            None => self.input_stray(len, transport, cx),
         }
     }
 }

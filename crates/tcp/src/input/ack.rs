@@ -1,6 +1,6 @@
 //! The ACK field (RFC 9293 3.10.7.4, fifth): what it frees, measures and opens.
 
-use crate::recovery::News;
+use crate::recovery::{Newest, News};
 use crate::timers::Retransmit;
 use crate::{Events, Tcb};
 use wire::Instant;
@@ -67,8 +67,18 @@ impl Tcb {
     /// step of that which would do something, and no other.
     #[inline(always)]
     pub(super) fn plain_ack(&mut self, h: &Header, now: Instant) {
+        if let Some(newest) = self.board.acked_alone(h.ack) {
+            // Most of what is to be known of it is known at once.
+            self.plain_ack_of(h, newest.sent, &newest, now);
+        } else if let Some((first_sent, newest)) = self.board.acked_plain(h.ack) {
+            self.plain_ack_of(h, first_sent, &newest, now);
+        }
+    }
+
+    /// The same, of what was sent from `first_sent` on, up to `newest`.
+    #[inline(always)]
+    fn plain_ack_of(&mut self, h: &Header, first_sent: Instant, newest: &Newest, now: Instant) {
         let acked = h.ack.distance_from(self.snd.una);
-        let Some((first_sent, newest)) = self.board.acked_plain(h.ack) else { return };
         self.snd.una = h.ack;
         self.snd.small_end = self.snd.small_end.latest(h.ack);
         self.send.acked(h.ack);
@@ -83,7 +93,7 @@ impl Tcb {
         } else {
             self.timers.set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto()));
         }
-        self.on_plain_news(&newest, acked, rtt, now);
+        self.on_plain_news(newest, acked, rtt, now);
         self.tell_room();
         self.touch();
         self.update_window(h, true);

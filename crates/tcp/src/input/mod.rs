@@ -11,7 +11,7 @@ pub(crate) use text::cut_back;
 
 use crate::{State, Tcb};
 use wire::tcp::{Flags, Header};
-use wire::{Instant, Parts};
+use wire::{Instant, Parts, Slice};
 
 /// How many bytes `payload` has.
 #[inline]
@@ -51,6 +51,26 @@ impl Tcb {
                 }
             }
         }
+        self.check_touched();
+    }
+
+    /// As [`Tcb::input_coalesced`], of a segment whose payload lies in one piece that is not
+    /// empty, as that of nearly all data. (It is compiled into where that is known.)
+    #[inline(always)]
+    pub fn input_data(
+        &mut self,
+        header: &Header,
+        payload: Slice,
+        segment: u16,
+        ecn: u8,
+        now: Instant,
+    ) {
+        let len = payload.len() as u32;
+        if len == 0 || self.may_be_news(ecn) || !self.is_predicted(header, len) {
+            return self.input_coalesced(header, Parts::from_buf([payload]), segment, ecn, now);
+        }
+        let now = self.clamp(now);
+        self.predicted_data(header, len, segment, now, |tcb| tcb.deliver_one(payload));
         self.check_touched();
     }
 
@@ -113,21 +133,50 @@ impl Tcb {
         now: Instant,
         put: impl FnOnce(&mut Tcb),
     ) {
-        self.heard(now);
-        self.take_timestamp(h, now);
-        if len == 0 || h.ack != self.snd.una || !self.is_same_window(h) {
-            if self.is_plain_ack(h) {
-                self.plain_ack(h, now);
-            } else {
-                self.process_ack(h, len == 0, now);
-            }
-        } else {
-            self.snd.wl1 = h.seq;
-        }
         if len > 0 {
-            self.note_segment_size(h, len, segment);
-            put(self);
-            self.schedule_ack(now);
+            return self.predicted_data(h, len, segment, now, put);
+        }
+        self.heard(now);
+        self.take_predicted_timestamp(h, now);
+        if self.is_plain_ack(h) {
+            self.plain_ack(h, now);
+        } else {
+            self.process_ack(h, true, now);
+        }
+    }
+
+    /// The same, of a segment with data.
+    #[inline(always)]
+    fn predicted_data(
+        &mut self,
+        h: &Header,
+        len: u32,
+        segment: u16,
+        now: Instant,
+        put: impl FnOnce(&mut Tcb),
+    ) {
+        self.heard(now);
+        self.take_predicted_timestamp(h, now);
+        if h.ack == self.snd.una && self.is_same_window(h) {
+            self.snd.wl1 = h.seq;
+        } else if self.is_plain_ack(h) {
+            self.plain_ack(h, now);
+        } else {
+            self.process_ack(h, false, now);
+        }
+        self.note_segment_size(h, len, segment);
+        put(self);
+        self.schedule_ack(now);
+    }
+
+    /// As [`Tcb::take_timestamp`], of a segment that is [predicted](Tcb::is_predicted): its time
+    /// stamp, if it has one, is wanted and not old.
+    #[inline(always)]
+    fn take_predicted_timestamp(&mut self, h: &Header, now: Instant) {
+        if let Some((value, _)) = h.options.timestamps
+            && h.seq.before_or_at(self.rcv.acked)
+        {
+            (self.ts.recent, self.ts.recent_at) = (value, now);
         }
     }
 

@@ -71,11 +71,16 @@ impl Tcb {
         self.acknowledged();
         let pipe = end.distance_from(self.snd.una);
         let flight = (pipe, self.board.lost_ever);
-        let then = self.rate.on_send(pipe == len, self.delivered, flight, now);
-        if len == mss && offload.segmentation == 0 {
-            self.board.push_full(seq, 1, mss, (now, then));
+        if pipe == len {
+            let then = self.rate.on_send(true, self.delivered, flight, now);
+            self.board.push_alone(Record::alone(seq, len, now, &then));
         } else {
-            self.board.push(Record::new(seq, len, false, mss, (now, then)));
+            let then = self.rate.on_send(false, self.delivered, flight, now);
+            if len == mss && offload.segmentation == 0 {
+                self.board.push_full(seq, 1, mss, (now, then));
+            } else {
+                self.board.push(Record::new(seq, len, false, mss, (now, then)));
+            }
         }
         self.snd.nxt = end;
         self.note_usage(pipe);
@@ -85,9 +90,20 @@ impl Tcb {
         self.last_sent = now;
         self.start_rto(now);
         if all {
-            self.nothing_to_send();
+            self.all_is_sent(pipe);
         }
         Some(PlainSegment { seq, ack, flags, window, timestamps, payload, sum })
+    }
+
+    /// There is nothing to send until something happens, of a connection in which `pipe` bytes are
+    /// in flight and nothing is lost.
+    #[inline(always)]
+    fn all_is_sent(&mut self, pipe: u32) {
+        self.flags.dirty = false;
+        if pipe < self.congestion.window() {
+            self.rate.on_app_limited(self.delivered, pipe);
+        }
+        self.check_touched();
     }
 
     /// May [`Tcb::poll_plain`] have something? `false` is certain, and cheaper.
