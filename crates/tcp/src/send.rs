@@ -116,7 +116,7 @@ impl SendQueue {
 
     /// Queues a copy of `data`, which is not empty and fits into one block, in the empty queue;
     /// `sum`: computes its sum on the way.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn push_alone(&mut self, data: &[u8], sum: bool) {
         let (slice, sum) = if sum {
             let (slice, sum) = Slice::sum_of(data, data.len());
@@ -211,7 +211,7 @@ impl SendQueue {
 
     /// The chunk that begins at `seq`, never sent before, if it is one of `len` bytes, and its
     /// sum if that is known.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_chunk(&mut self, seq: Seq, len: usize) -> Option<(Slice, Option<u16>)> {
         let mut index = self.cursor as usize;
         let mut chunk = self.chunks.get(index)?;
@@ -225,6 +225,15 @@ impl SendQueue {
         }
         self.cursor = index as u32 + 1;
         Some((chunk.slice.clone(), chunk.sum))
+    }
+
+    /// The only chunk, never sent before, if it has `len` bytes, and its sum if that is known.
+    #[inline(always)]
+    pub(crate) fn only_chunk(&mut self, len: usize) -> Option<(Slice, Option<u16>)> {
+        let only = self.chunks.alone().filter(|only| only.slice.len() == len)?;
+        debug_assert!(only.end() == self.end);
+        self.cursor = 1;
+        Some((only.slice.clone(), only.sum))
     }
 
     fn gather(&self, parts: &mut Parts, index: usize, seq: Seq, len: usize) -> Option<u16> {

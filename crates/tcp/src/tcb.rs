@@ -2,7 +2,7 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, Validation, initial_window};
-use crate::facts::{Flags, Settings};
+use crate::facts::{Flags, Note, Settings};
 use crate::marks::Ecn;
 use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
@@ -51,6 +51,8 @@ pub(crate) struct Snd {
     pub shift: u8,
     /// The initial congestion window for segments of `mss` bytes.
     pub least_window: u32,
+    /// Nothing needs a decision ([`Tcb::is_settled`]).
+    pub settled: Note,
 }
 
 impl Snd {
@@ -70,6 +72,7 @@ impl Snd {
             limit: mss,
             shift: 0,
             least_window: initial_window(segments, mss.into()),
+            settled: Note(false),
         }
     }
 }
@@ -391,10 +394,17 @@ impl Tcb {
         self.flags.dirty = true;
     }
 
-    /// After each entry: whoever made output possible must have called
+    /// After each entry but the short ways: whoever made output possible must have called
     /// [`Tcb::touch`]. Only debug builds look.
     #[inline]
-    pub(crate) fn check_touched(&self) {
+    pub(crate) fn check_touched(&mut self) {
+        self.unsettle();
+        self.check_short();
+    }
+
+    /// The same, after a short way.
+    #[inline]
+    pub(crate) fn check_short(&self) {
         debug_assert!(self.flags.dirty || !self.has_output(), "not touched: {self:?}");
     }
 

@@ -20,12 +20,12 @@ impl Tcb {
     /// # Errors
     /// [`Error::WouldBlock`] if there is no room, [`Error::Shutdown`] after
     /// [`Tcb::shutdown_write`], and why the connection ended after it has.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, data: &[u8]) -> Result<usize, Error> {
         if self.may_send_alone(data.len()) {
             self.send.push_alone(data, self.config.checksum);
             self.touch();
-            self.check_touched();
+            self.check_short();
             return Ok(data.len());
         }
         self.send_any(data)
@@ -56,7 +56,7 @@ impl Tcb {
         };
         self.send.push(&data[..n], chunk, self.snd.nxt, self.config.checksum);
         self.touch();
-        self.check_touched();
+        self.check_short();
         Ok(n)
     }
 
@@ -74,7 +74,7 @@ impl Tcb {
         }
         self.send.push_chunk(slice, sum);
         self.touch();
-        self.check_touched();
+        self.check_short();
         Ok(())
     }
 
@@ -150,12 +150,18 @@ impl Tcb {
     ///
     /// # Errors
     /// [`Error::WouldBlock`] if nothing waits, or why the connection ended.
+    #[inline(always)]
     pub fn receive(&mut self, buf: &mut [u8]) -> Result<usize, Error> {
         let n = self.receive.read(buf);
         if n > 0 {
             self.after_read();
             return Ok(n);
         }
+        self.nothing_received(buf)
+    }
+
+    #[inline(never)]
+    fn nothing_received(&self, buf: &[u8]) -> Result<usize, Error> {
         if buf.is_empty() || self.eof() {
             return Ok(0);
         }
@@ -246,7 +252,7 @@ impl Tcb {
             self.acks.now = true;
             self.touch();
         }
-        self.check_touched();
+        self.check_short();
     }
 
     /// CLOSE: a FIN goes behind what is queued. Receiving goes on.

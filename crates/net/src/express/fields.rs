@@ -71,16 +71,22 @@ impl Fields {
         match self.timestamps {
             Some((value, echo)) => {
                 let Some(bytes) = bytes.first_chunk_mut::<TCP_TIMESTAMPS>() else { return };
-                let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
-                self.emit_fixed(fixed);
-                bytes[20..24].copy_from_slice(&TIMESTAMPS.to_be_bytes());
-                bytes[24..32].copy_from_slice(&pair(value, echo));
+                self.emit_timed(bytes, (value, echo));
             }
             None => {
                 let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
                 self.emit_fixed(fixed);
             }
         }
+    }
+
+    /// The same, with these time stamps.
+    #[inline(always)]
+    pub(super) fn emit_timed(&self, bytes: &mut [u8; TCP_TIMESTAMPS], (value, echo): (u32, u32)) {
+        let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
+        self.emit_fixed(fixed);
+        bytes[20..24].copy_from_slice(&TIMESTAMPS.to_be_bytes());
+        bytes[24..32].copy_from_slice(&pair(value, echo));
     }
 
     #[inline(always)]

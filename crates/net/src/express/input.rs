@@ -7,10 +7,41 @@ use crate::config::InterfaceConfig;
 use crate::ip::Ip;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::ethernet;
-use wire::packet::ChecksumState;
+use wire::packet::{ChecksumState, Meta};
 use wire::tcp::Flags;
 use wire::{Address, Packet, Seq, Slice};
 use wire::{checksum, ipv4, ipv6, protocol};
+
+/// What a frame shows at first.
+pub(crate) struct Look<'a> {
+    meta: &'a Meta,
+    /// Where its headers are.
+    front: &'a [u8],
+    /// All its bytes.
+    bytes: usize,
+    /// The part behind the head, if there is a head and one part.
+    part: Option<&'a Slice>,
+}
+
+impl<'a> Look<'a> {
+    #[inline(always)]
+    pub(crate) fn at(frame: &'a Packet) -> Look<'a> {
+        let meta = frame.meta();
+        match frame.head_and_part() {
+            Some((head, part)) if !head.is_empty() => {
+                Look { meta, front: head, bytes: head.len() + part.len(), part: Some(part) }
+            }
+            _ => Look { meta, front: frame.front(), bytes: frame.len(), part: None },
+        }
+    }
+
+    /// The part that is all of the payload behind headers of `len` bytes, if there is one that is
+    /// not empty.
+    #[inline(always)]
+    pub(crate) fn payload(&self, len: usize) -> Option<&'a Slice> {
+        self.part.filter(|part| self.front.len() == len && !part.is_empty())
+    }
+}
 
 /// What stands in front of the payload.
 pub(crate) struct Plain {
@@ -84,19 +115,13 @@ impl Plain {
         }
     }
 
-    /// The part of `frame` that is all of the payload, if there is one that is not empty.
-    #[inline(always)]
-    pub(crate) fn only_part<'a>(&self, frame: &'a Packet) -> Option<&'a Slice> {
-        match frame.parts().as_slice() {
-            [part] if frame.head().len() == self.len && !part.is_empty() => Some(part),
-            _ => None,
-        }
-    }
-
     /// Is the checksum of a frame with this payload right?
     #[inline(always)]
     pub(crate) fn is_right_with(&self, payload: &[u8]) -> bool {
-        self.head.is_none_or(|head| right(head, checksum::sum_words(payload)))
+        match self.head {
+            Some(head) => right(head, checksum::sum_words(payload)),
+            None => true,
+        }
     }
 
     /// Copies the `payload` to `place` as it verifies it. Returns whether it is right.
@@ -139,20 +164,30 @@ impl Plain {
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
-        frame: &Packet,
+        frame: &Look<'_>,
         interface: &InterfaceConfig,
         ip: &Ip,
     ) -> Option<()> {
-        let front = frame.front();
-        if self.last_len != 0 && self.repeats(frame, front) {
-            return Some(());
+        let (front, meta) = (frame.front, frame.meta);
+        if self.last_len != 0 {
+            if self.repeats(frame) {
+                return Some(());
+            }
+            (self.last_len, self.segment.run) = (0, 0);
         }
-        (self.last_len, self.stands_at, self.segment.run) = (0, 0, 0);
-        let below = match self.repeats_below(frame, front) {
+        let below = match self.repeats_below(frame) {
             true => self.below,
-            false => self.read_below(frame, front, interface, ip)?,
+            false => self.read_below(frame, interface, ip)?,
         };
         self.stands_at = below;
+        if let Some(bytes) = front.get(below..).and_then(|bytes| bytes.first_chunk())
+            && self.read_timed(bytes, below, meta)
+        {
+            if self.bytes >= self.len + WORTH {
+                self.note(front, meta.checksum);
+            }
+            return Some(());
+        }
         let (fixed, options) = front.get(below..)?.split_first_chunk::<TCP>()?;
         let control = word(fixed, 12);
         let (len, timestamps) = shape(control, options)?;
@@ -162,7 +197,6 @@ impl Plain {
         if source_port == 0 || destination_port == 0 || segment < len {
             return None;
         }
-        let meta = frame.meta();
         self.head = match meta.checksum {
             ChecksumState::Complete => {
                 let options = if timestamps.is_some() { option_words(options) } else { 0 };
@@ -187,29 +221,62 @@ impl Plain {
         Some(())
     }
 
+    /// Reads the TCP header, which begins with these bytes behind `below` others, if it is as nearly
+    /// all are: with time stamps and nothing else, and a checksum that has to be right. Returns
+    /// whether it is.
+    #[inline(always)]
+    fn read_timed(&mut self, bytes: &[u8; TCP_TIMESTAMPS], below: usize, meta: &Meta) -> bool {
+        let control = word(bytes, 12);
+        let usual = control >> 16 & !u32::from(Flags::PSH.with(Flags::FIN).0) == 0x8010
+            && word(bytes, 20) == TIMESTAMPS
+            && meta.checksum == ChecksumState::Complete;
+        let ports = word(bytes, 0);
+        let (source_port, destination_port) = ((ports >> 16) as u16, ports as u16);
+        let len = below + TCP_TIMESTAMPS;
+        if !usual || source_port == 0 || destination_port == 0 || self.bytes < len {
+            return false;
+        }
+        let sum = checksum::add_words(self.pseudo, twice(bytes, 0));
+        let sum = checksum::add_words(sum, twice(bytes, 8));
+        let sum = checksum::add_words(sum, twice(bytes, 16));
+        let sum = checksum::add_words(sum, twice(bytes, 24));
+        let length = u64::from(((self.bytes - below) as u16).to_be());
+        self.head = Some(checksum::add_words(sum, length));
+        self.len = len;
+        let Arriving { flow, header, segment, .. } = &mut self.segment;
+        (flow.local.port, flow.remote.port) = (destination_port, source_port);
+        (header.source_port, header.destination_port) = (source_port, destination_port);
+        (header.seq, header.ack) = (Seq(word(bytes, 4)), Seq(word(bytes, 8)));
+        header.flags = Flags((control >> 16) as u16 & 0x1ff);
+        header.window = control as u16;
+        header.urgent = word(bytes, 16) as u16;
+        header.options.timestamps = Some((word(bytes, 24), word(bytes, 28)));
+        *segment = meta.gso_size;
+        true
+    }
+
     /// Reads the headers below TCP at the `front` of `frame`. Returns how many bytes they are, if
     /// they are as usual.
     #[inline]
     fn read_below(
         &mut self,
-        frame: &Packet,
-        front: &[u8],
+        frame: &Look<'_>,
         interface: &InterfaceConfig,
         ip: &Ip,
     ) -> Option<usize> {
-        self.below = 0;
+        let (front, meta) = (frame.front, frame.meta);
+        (self.below, self.stands_at) = (0, 0);
         let (at, is_v6) = match interface.is_ethernet {
             true => link(front, interface.vlan)?,
             false => (0, *front.first()? >> 4 == 6),
         };
-        let meta = frame.meta();
         if meta.group || ip.config.loopback == Some(meta.interface) {
             return None;
         }
         if interface.is_ethernet && !is_for(interface.ethernet, front) {
             return None;
         }
-        self.bytes = frame.len();
+        self.bytes = frame.bytes;
         self.segment.interface = meta.interface;
         let (datagram, total) = (front.get(at..)?, self.bytes - at);
         let below = match is_v6 {
@@ -233,14 +300,14 @@ impl Plain {
     /// bytes? Then all that was found of those is true of them: so it is with what comes from
     /// one host, on whatever connection, if it numbers no datagrams. A flow label is anything.
     #[inline(always)]
-    pub(super) fn repeats_below(&self, frame: &Packet, front: &[u8]) -> bool {
-        let meta = frame.meta();
+    pub(super) fn repeats_below(&self, frame: &Look<'_>) -> bool {
+        let (front, meta) = (frame.front, frame.meta);
         let same = match self.below {
             BELOW => same_below::<BELOW, false>(front, &self.last),
             BELOW_V6 => same_below::<BELOW_V6, true>(front, &self.last),
             _ => false,
         };
-        same && frame.len() == self.bytes && meta.interface == self.segment.interface && !meta.group
+        same && frame.bytes == self.bytes && meta.interface == self.segment.interface && !meta.group
     }
 
     /// What IP would have left of `frame`, which [`Plain::read`] has just refused, if nothing was
@@ -292,9 +359,9 @@ impl Plain {
     /// payload? Then all that was read of that is true of it, and what differs is read. Its
     /// headers were found good, but for the checksum, which [`Plain::is_right`] verifies.
     #[inline(always)]
-    pub(super) fn repeats(&mut self, frame: &Packet, front: &[u8]) -> bool {
-        let meta = frame.meta();
-        let same = frame.len() == self.bytes
+    pub(super) fn repeats(&mut self, frame: &Look<'_>) -> bool {
+        let (front, meta) = (frame.front, frame.meta);
+        let same = frame.bytes == self.bytes
             && meta.checksum == self.checksum
             && meta.interface == self.segment.interface
             && !meta.group;
@@ -436,6 +503,12 @@ fn address(bytes: &[u8; ipv6::LEN], at: usize) -> Address {
 #[inline(always)]
 fn raw<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
     u64::from(u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
+}
+
+/// Two such words at once, which are added [as such](checksum::add_words).
+#[inline(always)]
+fn twice<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+    u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
 /// The sum of a TCP header without options.

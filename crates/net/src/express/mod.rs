@@ -15,7 +15,7 @@ mod fields;
 mod input;
 mod output;
 
-pub(crate) use input::Plain;
+pub(crate) use input::{Look, Plain};
 pub(crate) use output::{Departures, Frame, Pattern, is_plain};
 
 /// The big-endian word at `at`.

@@ -9,13 +9,15 @@ use tcp::{Outgoing, PlainSegment, Tcb, TransmitOffload};
 use wire::ipv6::extension;
 use wire::packet::{ChecksumState, Meta};
 use wire::tcp::{Flags, Header};
-use wire::{Address, FlowKey, Instant, Packet, Parts, checksum, ipv4, ipv6, protocol};
+use wire::{Address, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, ipv6, protocol};
 
 /// Bytes of Ethernet with a tag, and of IPv6: the most that stands in front of a segment
 /// here.
 const BELOW: usize = 18 + ipv6::LEN;
 /// Bytes of Ethernet without a tag, as nearly always, and of IPv4 without options.
 const UNTAGGED: usize = 14 + ipv4::LEN;
+/// The same with TCP's header behind it, with time stamps.
+const USUAL: usize = UNTAGGED + TCP_TIMESTAMPS;
 /// The same of IPv6.
 const UNTAGGED_V6: usize = 14 + ipv6::LEN;
 /// Hosts that a unit remembers the way to; a power of two.
@@ -77,7 +79,8 @@ pub(crate) struct Frame {
 /// The ways to the hosts that were sent to last.
 #[derive(Default)]
 pub(crate) struct Departures {
-    places: Vec<Option<Departure>>,
+    /// None, or [`PLACES`].
+    places: Vec<Departure>,
 }
 
 /// How many ways have been found by this process, and one.
@@ -107,13 +110,13 @@ impl Departures {
     /// Is there a way for frames with these facts?
     #[inline]
     pub(crate) fn knows(&self, meta: &Meta, now: Instant) -> bool {
-        let Some(Some(departure)) = self.places.get(place(meta.destination)) else { return false };
+        let Some(departure) = self.places.get(place(meta.destination)) else { return false };
         departure.goes(meta.source, meta.destination, meta.ttl) && now < departure.until
     }
 
     #[inline]
     fn find(&mut self, flow: &FlowKey, ttl: u8, now: Instant) -> Option<&mut Departure> {
-        let departure = self.places.get_mut(place(flow.remote.address))?.as_mut()?;
+        let departure = self.places.get_mut(place(flow.remote.address))?;
         let same = departure.goes(flow.local.address, flow.remote.address, ttl);
         (same && now < departure.until).then_some(departure)
     }
@@ -126,13 +129,14 @@ impl Departures {
         ttl: u8,
         now: Instant,
     ) -> Option<&mut Departure> {
-        let known = self.places.get(way.0 as usize % PLACES).and_then(Option::as_ref);
-        let good =
-            |known: &Departure| known.way.0 == way.0 && known.meta.ttl == ttl && now < known.until;
-        if known.is_none_or(|known| !good(known)) {
+        let good = match self.places.get(way.0 as usize % PLACES) {
+            Some(known) => known.way.0 == way.0 && known.meta.ttl == ttl && now < known.until,
+            None => false,
+        };
+        if !good {
             *way = self.find(flow, ttl, now)?.way;
         }
-        self.places[way.0 as usize % PLACES].as_mut()
+        self.places.get_mut(way.0 as usize % PLACES)
     }
 
     /// The frame of a plain `segment` of `flow`, if the way is known. The payload is taken.
@@ -181,6 +185,11 @@ impl Departures {
         let full = payload.len() == tcb.mss() as usize && flags == Flags::ACK;
         let pattern = Pattern { header_len: tcp.len(), full };
         let len = tcp.len() + payload.len();
+        if let (UNTAGGED, Some(times), Some(sum)) = (departure.len, tcp.timestamps, sum)
+            && !departure.partial
+        {
+            return Some((departure.usual((flow, tos), (&tcp, times), (payload, sum)), pattern));
+        }
         let payload = Payload { parts: Parts::from_buf([payload]), sum, gso_size: 0 };
         Some((departure.frame((flow, tos), &tcp, len, payload, ip), pattern))
     }
@@ -258,14 +267,14 @@ impl Departures {
         let sum = u64::from(checksum::sum(ip_head));
         let (source, destination) = (meta.source, meta.destination);
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, 0).into();
-        self.places.resize_with(PLACES, || None);
+        self.places.resize_with(PLACES, || Departure::NONE);
         let place = place(destination);
         // What is made here is made seldom.
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let way = Way(number * PLACES as u64 + place as u64);
         let room = mtu.min(longest(ip_len)).saturating_sub(ip_len + TCP_TIMESTAMPS);
         let last = (0, 0);
-        self.places[place] = Some(Departure {
+        self.places[place] = Departure {
             way,
             meta,
             until,
@@ -278,7 +287,7 @@ impl Departures {
             sum,
             pseudo,
             partial,
-        });
+        };
     }
 }
 
@@ -299,6 +308,22 @@ pub(crate) struct Pattern {
 }
 
 impl Departure {
+    /// The way to nobody: it was good for no time.
+    const NONE: Departure = Departure {
+        way: Way(0),
+        meta: Meta::EMPTY,
+        until: Instant::ZERO,
+        mtu: 0,
+        room: 0,
+        head: [0; BELOW],
+        last: (0, 0),
+        len: 0,
+        ip_len: 0,
+        sum: 0,
+        pseudo: 0,
+        partial: false,
+    };
+
     /// Bytes of the longest datagram whose length can be told.
     #[inline(always)]
     fn longest(&self) -> usize {
@@ -331,6 +356,35 @@ impl Departure {
         self.note(packet.meta_mut(), tos, payload.gso_size);
         let len = self.len + len;
         Frame { packet, base, len, interface: self.meta.interface }
+    }
+
+    /// The same with headers as nearly all have them: of Ethernet without a tag, IPv4, and TCP with
+    /// time stamps, before a `payload` with this sum.
+    #[inline(always)]
+    fn usual(
+        &mut self,
+        (flow, tos): (&FlowKey, u8),
+        (tcp, times): (&Tcp, (u32, u32)),
+        (payload, sum): (Slice, u16),
+    ) -> Frame {
+        let len = TCP_TIMESTAMPS + payload.len();
+        let counted = ipv4::LEN + len;
+        if (counted, tos) != self.last {
+            self.note_last(counted, tos);
+        }
+        let tcp = Tcp { timestamps: Some(times), ..*tcp };
+        let mut fields = Fields::of(flow, &tcp, self.pseudo + len as u64);
+        let base = fields.without_seq();
+        fields.checksum = !checksum::fold(base + u64::from(fields.seq) + u64::from(sum));
+        let below = &self.head;
+        let mut packet = Packet::headed::<USUAL>(&self.meta, payload, |head| {
+            copy::<UNTAGGED>(head, below);
+            if let Some(head) = head.last_chunk_mut::<TCP_TIMESTAMPS>() {
+                fields.emit_timed(head, times);
+            }
+        });
+        packet.meta_mut().tos = tos;
+        Frame { packet, base, len: UNTAGGED + len, interface: self.meta.interface }
     }
 
     #[inline(always)]

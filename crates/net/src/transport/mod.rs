@@ -115,10 +115,10 @@ impl<A: Application> Transport<A> {
         self.down.drain(..)
     }
 
-    /// Was the last segment for a connection that more may follow for?
+    /// Is data of so many bytes to be compared with what came before it, or with what will follow?
     #[inline(always)]
-    fn has_batch(&self) -> bool {
-        self.batch.is_some()
+    pub(crate) fn is_apart(&self, len: usize) -> bool {
+        self.batch.is_some() || len >= coalesce::WORTH
     }
 
     /// The earliest time at which something has to be done.

@@ -97,32 +97,27 @@ impl Arriving {
         }
     }
 
-    /// The same of a payload in one piece that is not empty, and not like the segments that wait.
+    /// The same of a payload in one piece that is not empty, and [stands for
+    /// itself](Transport::is_apart). `None`: there is no connection for it.
     #[inline(always)]
     pub(crate) fn input_data<A: Application, C: Connections<A::Connection>>(
         &self,
         payload: Slice,
         transport: &mut Transport<A>,
-        cx: &mut Cx<'_, A, C>,
-    ) {
-        if transport.has_batch() || payload.len() >= coalesce::WORTH {
-            return self.input_apart(wire::Parts::from_buf([payload]), transport, cx);
-        }
-        let (ready, now, len) = (&mut transport.ready, cx.now, payload.len());
-        let found = cx.conns.with_flow(&self.flow, move |connection| {
+        conns: &mut C,
+        now: Instant,
+    ) -> Option<()> {
+        let ready = &mut transport.ready;
+        conns.with_flow(&self.flow, move |connection| {
             let Arriving { header, segment, ecn, .. } = self;
             connection.tcb.input_data(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
-        });
-        match found {
-            Some(()) => cx.counters.delivered += 1,
-            None => self.input_stray(len, transport, cx),
-        }
+        })
     }
 
     /// There is no connection for it.
     #[cold]
-    fn input_stray<A: Application, C: Connections<A::Connection>>(
+    pub(crate) fn input_stray<A: Application, C: Connections<A::Connection>>(
         &self,
         len: usize,
         transport: &mut Transport<A>,
@@ -136,7 +131,7 @@ impl Arriving {
 
     /// The same, if it is not like the segments that wait.
     #[inline(never)]
-    fn input_apart<A: Application, C: Connections<A::Connection>>(
+    pub(crate) fn input_apart<A: Application, C: Connections<A::Connection>>(
         &self,
         payload: wire::Parts,
         transport: &mut Transport<A>,

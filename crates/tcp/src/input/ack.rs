@@ -20,6 +20,7 @@ impl Tcb {
     /// payload. Returns whether the rest of the segment counts.
     #[inline]
     pub(crate) fn process_ack(&mut self, h: &Header, pure: bool, now: Instant) -> bool {
+        self.unsettle();
         // RFC 5961 5.2/1
         //= RFC 5961 5.2: "((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT)"
         if h.ack.after(self.snd.nxt) || h.ack.before(self.snd.una - self.snd.max_wnd) {
@@ -55,12 +56,13 @@ impl Tcb {
     /// of a connection in which nothing has to be decided?
     #[inline]
     pub(super) fn is_plain_ack(&self, h: &Header) -> bool {
-        h.ack != self.snd.una
-            && h.options.sack.is_empty()
-            && self.is_calm()
-            && self.recovery.tail.is_none()
-            && self.recovery.episode.is_none()
-            && self.board.fack == self.snd.una
+        let settled = || {
+            self.is_calm()
+                && self.recovery.tail.is_none()
+                && self.recovery.episode.is_none()
+                && self.board.fack == self.snd.una
+        };
+        h.ack != self.snd.una && h.options.sack.is_empty() && (self.is_settled() || settled())
     }
 
     /// As [`Tcb::process_ack`], of one that [is as nearly all are](Tcb::is_plain_ack): each
@@ -96,7 +98,8 @@ impl Tcb {
         self.on_plain_news(newest, acked, rtt, now);
         self.tell_room();
         self.touch();
-        self.update_window(h, true);
+        // RFC 7323 2.3/1
+        self.take_window(h, u32::from(h.window) << self.snd.shift);
     }
 
     /// The same, for what is not [predicted](Tcb::input): as of a FIN.
@@ -256,6 +259,12 @@ impl Tcb {
         if h.ack.before(self.snd.una) || !newer {
             return;
         }
+        self.take_window(h, wnd);
+    }
+
+    /// The segment brings a window of `wnd` bytes, which counts.
+    #[inline(always)]
+    fn take_window(&mut self, h: &Header, wnd: u32) {
         self.snd.wl1 = self.snd.wl1.latest(h.seq);
         if wnd != self.snd.wnd {
             self.snd.wnd = wnd;

@@ -39,17 +39,15 @@ impl Tcb {
         now: Instant,
     ) {
         let now = self.clamp(now);
+        let len = len(&payload);
         match self.state {
             State::Closed | State::Listen => {}
             State::SynSent => self.syn_sent(header, ecn, now),
-            _ => {
-                let len = len(&payload);
-                if !self.may_be_news(ecn) && self.is_predicted(header, len) {
-                    self.predicted(header, len, segment, now, |tcb| tcb.deliver(payload));
-                } else {
-                    self.synchronized(header, payload, (segment, ecn), now);
-                }
+            _ if !self.may_be_news(ecn) && self.is_predicted(header, len) => {
+                self.predicted(header, len, segment, now, |tcb| tcb.deliver(payload));
+                return self.check_short();
             }
+            _ => self.synchronized(header, payload, (segment, ecn), now),
         }
         self.check_touched();
     }
@@ -65,13 +63,24 @@ impl Tcb {
         ecn: u8,
         now: Instant,
     ) {
-        let len = payload.len() as u32;
-        if len == 0 || self.may_be_news(ecn) || !self.is_predicted(header, len) {
-            return self.input_coalesced(header, Parts::from_buf([payload]), segment, ecn, now);
+        let (h, len) = (header, payload.len() as u32);
+        if len == 0 || !self.settles() || !self.is_next(h, len) {
+            return self.input_coalesced(h, Parts::from_buf([payload]), segment, ecn, now);
         }
         let now = self.clamp(now);
-        self.predicted_data(header, len, segment, now, |tcb| tcb.deliver_one(payload));
-        self.check_touched();
+        self.heard(now);
+        self.take_predicted_timestamp(h, now);
+        if h.ack != self.snd.una && h.options.sack.is_empty() {
+            self.plain_ack(h, now);
+        } else if h.ack == self.snd.una && self.is_same_window(h) {
+            self.snd.wl1 = h.seq;
+        } else {
+            self.process_ack(h, false, now);
+        }
+        self.note_segment_size(h, len, segment);
+        self.deliver_one(payload);
+        self.schedule_ack(now);
+        self.check_short();
     }
 
     /// Would the `len` bytes of payload of a segment with this header, whose checksum has
@@ -98,28 +107,35 @@ impl Tcb {
             tcb.rcv.outside = tcb.rcv.outside.saturating_add(len);
             tcb.advance(len);
         });
-        self.check_touched();
+        self.check_short();
     }
 
     /// Is it what nearly all segments are: in order, in ESTABLISHED, with
     /// nothing that needs a decision (Van Jacobson's header prediction)?
     #[inline]
     fn is_predicted(&self, h: &Header, len: u32) -> bool {
-        const MATTER: Flags = Flags(0xf7);
         self.state == State::Established
-            && h.flags.0 & MATTER.0 == Flags::ACK.0
+            && self.is_next(h, len)
+            && self.assembler.is_none()
+            && self.rcv.fin.is_none()
+            && !self.flags.released
+    }
+
+    /// Is it in order, with an acknowledgment of what was sent, a time stamp if one is wanted, and
+    /// nothing unusual?
+    #[inline(always)]
+    fn is_next(&self, h: &Header, len: u32) -> bool {
+        const MATTER: Flags = Flags(0xf7);
+        h.flags.0 & MATTER.0 == Flags::ACK.0
             && h.seq == self.rcv.nxt
-            && h.ack.after_or_at(self.snd.una)
-            && h.ack.before_or_at(self.snd.nxt)
+            // From SND.UNA up to SND.NXT.
+            && h.ack.distance_from(self.snd.una) <= self.snd.nxt.distance_from(self.snd.una)
             && match h.options.timestamps {
                 Some((value, _)) => {
                     self.flags.timestamps && value.wrapping_sub(self.ts.recent) as i32 >= 0
                 }
                 None => !self.flags.timestamps,
             }
-            && self.assembler.is_none()
-            && self.rcv.fin.is_none()
-            && !self.flags.released
             && len <= self.rcv.edge.distance_from(self.rcv.nxt)
     }
 

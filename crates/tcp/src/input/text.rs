@@ -123,8 +123,15 @@ impl Tcb {
     /// The same, in one piece.
     #[inline(always)]
     pub(crate) fn deliver_one(&mut self, slice: Slice) {
-        let (len, waste) = (slice.len() as u32, self.waste_allowed());
-        self.receive.push(slice, waste);
+        let len = slice.len() as u32;
+        debug_assert!(self.assembler.is_none());
+        let outside = self.rcv.outside | self.rcv.memory_outside;
+        if self.receive.is_empty() && outside == 0 && slice.footprint() <= self.waste_limit() {
+            // As nearly always: nothing waits, and what comes wastes less than it may.
+            self.receive.put_alone(slice);
+        } else {
+            self.receive.push(slice, self.waste_allowed());
+        }
         self.advance(len);
     }
 
