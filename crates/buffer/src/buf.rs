@@ -31,7 +31,7 @@ impl Buf {
 
     /// As [`Buf::with_capacity`], with what `fill` writes to its bytes. Beside it, what that
     /// returned.
-    #[inline(always)]
+    #[inline]
     pub(super) fn filled<R>(size: usize, fill: impl FnOnce(&mut [u8]) -> R) -> (Buf, R) {
         let class = classes::class_of(size);
         let block = ManuallyDrop::new(pool::take(class));

@@ -42,7 +42,7 @@ impl Slice {
 
     /// As [`Slice::copy_of`], in a block that can take `capacity` bytes, and the
     /// [sum](sum::sum) of what was copied, computed on the way.
-    #[inline(always)]
+    #[inline]
     pub fn sum_of(data: &[u8], capacity: usize) -> (Slice, u16) {
         let (buf, (len, sum)) = Buf::filled(capacity, |block| {
             let n = data.len().min(block.len());

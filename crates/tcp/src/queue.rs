@@ -69,7 +69,7 @@ impl<T> Queue<T> {
     #[inline(always)]
     pub(crate) fn drop_alone(&mut self) {
         debug_assert!(self.rest.is_empty());
-        drop(self.first.take());
+        self.first = None;
     }
 
     #[inline(always)]

@@ -116,7 +116,7 @@ impl SendQueue {
 
     /// Queues a copy of `data`, which is not empty and fits into one block, in the empty queue;
     /// `sum`: computes its sum on the way.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn push_alone(&mut self, data: &[u8], sum: bool) {
         let (slice, sum) = if sum {
             let (slice, sum) = Slice::sum_of(data, data.len());

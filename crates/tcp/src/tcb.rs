@@ -337,6 +337,12 @@ impl Tcb {
         if self.flags.resuming { Instant::earlier(next, self.resumes_at()) } else { next }
     }
 
+    /// May [`Tcb::next_timeout`] be before `at`? `false` is certain, and cheaper.
+    #[inline(always)]
+    pub fn may_time_out_before(&self, at: Instant) -> bool {
+        self.timers.any_before(at) || self.congestion.models() || self.flags.resuming
+    }
+
     /// May [`Tcb::poll_transmit`] return something? `false` is certain.
     #[inline]
     pub fn wants_transmit(&self) -> bool {
