@@ -90,6 +90,9 @@ impl Tcb {
     #[inline]
     pub fn send_room(&self) -> usize {
         let limit = (self.send_limit() as usize).min(self.queue_limit());
+        if self.send.end == self.snd.una {
+            return limit;
+        }
         // Small chunks keep more memory than they have bytes.
         if self.send.footprint() > 4 * limit {
             return 0;

@@ -179,17 +179,15 @@ impl Departures {
         if tcb.mss() as usize > departure.room {
             return None;
         }
+        if let Some(segment) = tcb.poll_alone(now) {
+            return Some((departure.alone((flow, tos), segment, ip), Pattern::LAST));
+        }
         let PlainSegment { seq, ack, flags, window, timestamps, payload, sum } =
-            tcb.poll_plain(now, offload)?;
+            tcb.poll_others(now, offload)?;
         let tcp = Tcp { seq, ack, flags, window, timestamps };
         let full = payload.len() == tcb.mss() as usize && flags == Flags::ACK;
         let pattern = Pattern { header_len: tcp.len(), full };
         let len = tcp.len() + payload.len();
-        if let (UNTAGGED, Some(times), Some(sum)) = (departure.len, tcp.timestamps, sum)
-            && !departure.partial
-        {
-            return Some((departure.usual((flow, tos), (&tcp, times), (payload, sum)), pattern));
-        }
         let payload = Payload { parts: Parts::from_buf([payload]), sum, gso_size: 0 };
         Some((departure.frame((flow, tos), &tcp, len, payload, ip), pattern))
     }
@@ -307,6 +305,11 @@ pub(crate) struct Pattern {
     pub full: bool,
 }
 
+impl Pattern {
+    /// Of a segment that none follows.
+    const LAST: Pattern = Pattern { header_len: 0, full: false };
+}
+
 impl Departure {
     /// The way to nobody: it was good for no time.
     const NONE: Departure = Departure {
@@ -358,21 +361,26 @@ impl Departure {
         Frame { packet, base, len, interface: self.meta.interface }
     }
 
-    /// The same with headers as nearly all have them: of Ethernet without a tag, IPv4, and TCP with
-    /// time stamps, before a `payload` with this sum.
+    /// Have its headers as many bytes as nearly all have, of Ethernet without a tag and IPv4, and has
+    /// the checksum to be right?
     #[inline(always)]
-    fn usual(
-        &mut self,
-        (flow, tos): (&FlowKey, u8),
-        (tcp, times): (&Tcp, (u32, u32)),
-        (payload, sum): (Slice, u16),
-    ) -> Frame {
-        let len = TCP_TIMESTAMPS + payload.len();
+    fn is_usual(&self) -> bool {
+        self.len == UNTAGGED && !self.partial
+    }
+
+    /// The frame of this segment, behind which none follows at once.
+    #[inline(always)]
+    fn alone(&mut self, (flow, tos): (&FlowKey, u8), segment: PlainSegment, ip: &Ip) -> Frame {
+        let PlainSegment { seq, ack, flags, window, timestamps, payload, sum } = segment;
+        let tcp = Tcp { seq, ack, flags, window, timestamps };
+        let len = tcp.len() + payload.len();
+        let (true, Some(times), Some(sum)) = (self.is_usual(), timestamps, sum) else {
+            return self.plain((flow, tos), &tcp, len, (payload, sum), ip);
+        };
         let counted = ipv4::LEN + len;
         if (counted, tos) != self.last {
             self.note_last(counted, tos);
         }
-        let tcp = Tcp { timestamps: Some(times), ..*tcp };
         let mut fields = Fields::of(flow, &tcp, self.pseudo + len as u64);
         let base = fields.without_seq();
         fields.checksum = !checksum::fold(base + u64::from(fields.seq) + u64::from(sum));
@@ -385,6 +393,20 @@ impl Departure {
         });
         packet.meta_mut().tos = tos;
         Frame { packet, base, len: UNTAGGED + len, interface: self.meta.interface }
+    }
+
+    /// The frame of a segment with a payload in one piece.
+    #[inline(never)]
+    fn plain(
+        &mut self,
+        to: (&FlowKey, u8),
+        tcp: &Tcp,
+        len: usize,
+        (payload, sum): (Slice, Option<u16>),
+        ip: &Ip,
+    ) -> Frame {
+        let payload = Payload { parts: Parts::from_buf([payload]), sum, gso_size: 0 };
+        self.frame(to, tcp, len, payload, ip)
     }
 
     #[inline(always)]

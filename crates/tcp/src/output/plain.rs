@@ -4,6 +4,7 @@
 
 use super::{Outgoing, TransmitOffload};
 use crate::recovery::Record;
+use crate::timers::Retransmit;
 use crate::{State, Tcb};
 use wire::tcp::{Flags, Header, Options};
 use wire::{Instant, Parts, Seq, Slice};
@@ -54,10 +55,13 @@ impl Tcb {
     /// the segment need not be moved.)
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant, offload: TransmitOffload) -> Option<PlainSegment> {
+        self.poll_alone(now).or_else(|| self.poll_others(now, offload))
+    }
+
+    /// As [`Tcb::poll_plain`], if [`Tcb::poll_alone`] has nothing.
+    #[inline(always)]
+    pub fn poll_others(&mut self, now: Instant, offload: TransmitOffload) -> Option<PlainSegment> {
         let now = now.max(self.now);
-        if let Some(len) = self.amount_alone(now) {
-            return self.poll_alone(len, now);
-        }
         let len = self.plain_amount(now, offload)?;
         let (seq, mss) = (self.snd.nxt, self.mss());
         let (payload, sum) = self.send.next_chunk(seq, len as usize)?;
@@ -99,10 +103,13 @@ impl Tcb {
         }
     }
 
-    /// The segment of all `len` bytes that are queued, with nothing else in flight: an answer, or
-    /// what is to be answered. (What there is to decide about others is decided here before.)
+    /// As [`Tcb::poll_plain`], if the segment has all that is queued, and nothing else is in flight:
+    /// an answer, or what is to be answered. What there is to decide about others is decided
+    /// here. (It is compiled into where its frame is written.)
     #[inline(always)]
-    fn poll_alone(&mut self, len: u32, now: Instant) -> Option<PlainSegment> {
+    pub fn poll_alone(&mut self, now: Instant) -> Option<PlainSegment> {
+        let now = now.max(self.now);
+        let len = self.amount_alone(now)?;
         let (seq, end) = (self.snd.nxt, self.send.end);
         let (payload, sum) = self.send.only_chunk(len as usize)?;
         self.begin_plain(now);
@@ -118,7 +125,9 @@ impl Tcb {
             self.snd.small_end = end;
         }
         self.last_sent = now;
-        self.start_rto(now);
+        // Its timer runs for nothing else, and it needs none for a tail.
+        debug_assert!(self.timers.kind != Retransmit::Rto && self.snd.most_out <= self.mss());
+        self.timers.set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto()));
         self.all_is_sent(len);
         let flags = Flags::ACK.with(Flags::PSH);
         Some(PlainSegment { seq, ack, flags, window, timestamps, payload, sum })

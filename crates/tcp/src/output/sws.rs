@@ -110,7 +110,7 @@ impl Tcb {
         debug_assert!(self.snd.una.after_or_at(self.snd.usage_end));
         self.snd.usage_end = self.snd.nxt;
         self.snd.most_out = pipe;
-        self.snd.cwnd_limited = self.congestion.window().saturating_sub(pipe) < self.mss();
+        self.snd.cwnd_limited = self.congestion.window() < pipe + self.mss();
     }
 
     /// Nothing goes out now. Notes whether that is because there is nothing to send:
