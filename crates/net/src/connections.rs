@@ -14,7 +14,7 @@ pub use owned::OwnedTable;
 pub use shared::{SharedRef, SharedTable};
 
 use crate::account::Counted;
-use crate::down::Way;
+use crate::way::Way;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};

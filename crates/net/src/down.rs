@@ -5,6 +5,7 @@ use crate::express::Pattern;
 use crate::ip::{self, Ip};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
+use crate::way::Way;
 use crate::{Counters, Egress, express};
 use tcp::{Outgoing, Tcb, TransmitOffload};
 use wire::{FlowKey, Instant, Packet, protocol};
@@ -67,10 +68,6 @@ pub trait Below {
         usize::MAX
     }
 }
-
-/// The way that a flow took last: a name that no other way ever has, on any host.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Way(pub(crate) u64);
 
 /// A segment that was sent by [`Below::plain`].
 pub struct Sent {

@@ -2,8 +2,8 @@
 
 use super::TCP_TIMESTAMPS;
 use super::fields::{Fields, Tcp};
-use crate::down::Way;
 use crate::ip::Ip;
+use crate::way::Way;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tcp::{Outgoing, PlainSegment, Tcb, TransmitOffload};
 use wire::ipv6::extension;
