@@ -14,6 +14,7 @@ pub use owned::OwnedTable;
 pub use shared::{SharedRef, SharedTable};
 
 use crate::account::Counted;
+use crate::way::Way;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};
@@ -43,6 +44,8 @@ pub struct Connection<U> {
     pub scheduled: bool,
     /// It stands among those that wait for room at their interface.
     pub(crate) waits_for_room: bool,
+    /// How its last frame left.
+    pub(crate) way: Way,
     /// The port came from the allocator and has to go back there.
     pub port_allocated: bool,
     /// Its entries in the timer wheel.

@@ -7,6 +7,7 @@ use super::{ConnId, Connection, Connections, OpenError};
 use crate::account::Counted;
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
+use crate::way::Way;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use tcp::Tcb;
@@ -193,30 +194,23 @@ impl<U> OwnedTable<U> {
         }
     }
 
-    #[inline(always)]
-    fn find(&mut self, flow: &FlowKey) -> Option<u32> {
-        let (ports, place) = self.near_place(flow);
-        let [first, second] = *self.near.get(place)?;
-        let near = if first.ports == ports { first } else { second };
-        if near.ports == ports && self.has(near.slot, flow) {
-            return Some(near.slot);
-        }
-        self.find_farther(flow, ports, place)
-    }
-
-    /// The same, for a flow that is not near. It is from now on.
+    /// Brings the connection of `flow` to the front of its pair of near places. Returns whether there
+    /// is one.
     #[inline(never)]
-    fn find_farther(&mut self, flow: &FlowKey, ports: u32, place: usize) -> Option<u32> {
-        let [_, second] = *self.near.get(place)?;
+    fn bring_near(&mut self, flow: &FlowKey, ports: u32, place: usize) -> bool {
         // Both of the pair may have the same ports.
-        if second.ports == ports && self.has(second.slot, flow) {
-            return Some(second.slot);
+        if let Some([_, second]) = self.near.get(place).copied()
+            && second.ports == ports
+            && self.has(second.slot, flow)
+        {
+            self.note_near(place, second);
+            return true;
         }
         let hash = self.hash(flow);
         self.hashed = Some((*flow, hash));
-        let slot = self.find_hashed(hash, flow)?;
+        let Some(slot) = self.find_hashed(hash, flow) else { return false };
         self.note_near(place, Near { ports, slot });
-        Some(slot)
+        true
     }
 
     /// The slot where the connection of `flow` is, if there is one: that it is the one is seen
@@ -260,9 +254,21 @@ impl<U> Connections<U> for OwnedTable<U> {
         flow: &FlowKey,
         f: impl FnOnce(&mut Connection<U>) -> R,
     ) -> Option<R> {
-        let slot = self.find(flow)?;
-        // (Not `map`, which would have `f` and what it holds in memory.)
-        Some(f(self.slots[slot as usize].connection.as_deref_mut()?))
+        let (ports, place) = self.near_place(flow);
+        loop {
+            let [first, second] = *self.near.get(place)?;
+            let near = if first.ports == ports { first } else { second };
+            if near.ports == ports
+                && let Some(Slot { connection: Some(connection), .. }) =
+                    self.slots.get_mut(near.slot as usize)
+                && connection.flow == *flow
+            {
+                return Some(f(connection));
+            }
+            if !self.bring_near(flow, ports, place) {
+                return None;
+            }
+        }
     }
 
     #[inline]
@@ -313,6 +319,7 @@ impl<U> Connections<U> for OwnedTable<U> {
             user,
             scheduled: false,
             waits_for_room: false,
+            way: Way::default(),
             port_allocated: false,
             timers: Armed::NONE,
             counted: Counted::default(),

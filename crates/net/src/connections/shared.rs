@@ -16,6 +16,7 @@ use crate::account::Counted;
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
+use crate::way::Way;
 use hashbrown::HashTable;
 use platform::Mutex;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -165,6 +166,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
                 user,
                 scheduled: false,
                 waits_for_room: false,
+                way: Way::default(),
                 port_allocated: false,
                 timers: Armed::NONE,
                 counted: Counted::default(),
