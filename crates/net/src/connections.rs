@@ -89,7 +89,7 @@ pub trait Connections<U> {
 
     /// Asks the memory for the connections with these flows, which will be looked for soon.
     /// Nothing that could be seen changes.
-    fn bring_near(&mut self, flows: &[FlowKey]);
+    fn ask_for(&mut self, flows: &[FlowKey]);
 
     /// Adds a connection, with what `make` returns, after `begin`: both are called only if
     /// there is room, and what they make is moved as little as it can be. In a shared table,

@@ -59,7 +59,7 @@ pub struct OwnedTable<U> {
     /// in TIME-WAIT next, and then opened.
     hashed: Option<(FlowKey, u32)>,
     slots: Vec<Slot<U>>,
-    /// Those whose connections are asked for: empty but in [`Connections::bring_near`].
+    /// Those whose connections are asked for: empty but in [`Connections::ask_for`].
     asked: Vec<u32>,
     free: Vec<u32>,
     /// The generation of slots that were never used.
@@ -281,7 +281,7 @@ impl<U> Connections<U> for OwnedTable<U> {
     }
 
     #[inline]
-    fn bring_near(&mut self, flows: &[FlowKey]) {
+    fn ask_for(&mut self, flows: &[FlowKey]) {
         let mut asked = std::mem::take(&mut self.asked);
         for flow in flows {
             let Some(slot) = self.guess(flow) else { continue };

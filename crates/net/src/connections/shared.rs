@@ -311,7 +311,7 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
 
     /// Where a connection is stands under two locks, whose uses are what is studied here: they
     /// are not taken for a guess.
-    fn bring_near(&mut self, _: &[FlowKey]) {}
+    fn ask_for(&mut self, _: &[FlowKey]) {}
 
     fn open_with(
         &mut self,

@@ -43,7 +43,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
                 flows.push(flow);
             }
         }
-        self.conns.bring_near(&flows);
+        self.conns.ask_for(&flows);
         flows.clear();
         self.expected = flows;
     }

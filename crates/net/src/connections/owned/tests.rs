@@ -39,7 +39,7 @@ fn whoever_looks_for_a_flow_finds_its_connection_or_none() {
                 if turn % 2 == 0 {
                     // Whoever is asked for, there or not, changes nothing.
                     let near = [flow(n), flow((random >> 20) as u16 % 512)];
-                    table.bring_near(&near[..1 + turn as usize % 4 / 2]);
+                    table.ask_for(&near[..1 + turn as usize % 4 / 2]);
                 }
                 let here = table.with_flow(&flow(n), |c| (c.id, c.user, c.flow));
                 assert_eq!(here, map.get(&n).map(|id| (*id, n, flow(n))), "step {step}");
