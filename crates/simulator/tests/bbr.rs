@@ -143,8 +143,12 @@ fn one_percent_of_loss_costs_little() {
 #[test]
 fn it_costs_little_over_short_and_long_paths() {
     let short = (1..=4).flat_map(|seed| [(seed, 10, 100_000_000), (seed, 20, 20_000_000)]);
-    let paths =
-        [(1, 50, 100_000_000), (1, 100, 100_000_000), (1, 250, 100_000_000), (1, 10, 1_000_000_000)];
+    let paths = [
+        (1, 50, 100_000_000),
+        (1, 100, 100_000_000),
+        (1, 250, 100_000_000),
+        (1, 10, 1_000_000_000),
+    ];
     for (seed, millis, rate) in short.chain(paths) {
         let delay = Duration::from_millis(millis) / 2;
         let queue = (rate / 8 * millis / 1000) as usize;
