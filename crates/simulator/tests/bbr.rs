@@ -138,29 +138,29 @@ fn one_percent_of_loss_costs_little() {
 }
 
 /// The same over other round trips and at another rate, where buffers hold what is in flight and
-/// waits for what was lost. Over 10 ms at 100 Mbit/s 83 segments are a window: now and then more than
-/// 2 % of one are lost by chance, which BBR takes for a full queue.
+/// waits for what was lost. Over 10 ms at 100 Mbit/s 83 segments are a window, and over 20 ms at 20 Mbit/s
+/// 33: two lost of them are more than 2 %, and chance.
 #[test]
 fn it_costs_little_over_short_and_long_paths() {
+    let short = (1..=4).flat_map(|seed| [(seed, 10, 100_000_000), (seed, 20, 20_000_000)]);
     let paths = [
-        (10, 100_000_000, 0.85),
-        (50, 100_000_000, 0.9),
-        (100, 100_000_000, 0.9),
-        (250, 100_000_000, 0.9),
-        (10, 1_000_000_000, 0.9),
+        (1, 50, 100_000_000),
+        (1, 100, 100_000_000),
+        (1, 250, 100_000_000),
+        (1, 10, 1_000_000_000),
     ];
-    for (millis, rate, least) in paths {
+    for (seed, millis, rate) in short.chain(paths) {
         let delay = Duration::from_millis(millis) / 2;
         let queue = (rate / 8 * millis / 1000) as usize;
         let link = LinkConfig { rate, queue, delay, loss: 0.01, ..LinkConfig::default() };
-        let mut shared = Shared::tuned(1, 1, link, |config| {
+        let mut shared = Shared::tuned(seed, 1, link, |config| {
             let config = config.with_congestion(Algorithm::Bbr);
             config.with_max_receive_buffer(32 << 20).with_max_send_buffer(32 << 20)
         });
         shared.pass(Duration::from_secs(4));
         let passed = shared.pass(Duration::from_secs(10));
         println!("{millis} ms, {rate} bit/s: {:.3} used", passed.used);
-        assert!(passed.used >= least, "{millis} ms, {rate} bit/s: {:.3}", passed.used);
+        assert!(passed.used >= 0.9, "seed {seed}, {millis} ms, {rate} bit/s: {:.3}", passed.used);
     }
 }
 

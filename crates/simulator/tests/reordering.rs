@@ -25,15 +25,21 @@ impl Late {
     }
 
     /// Over `rtt` ms, with a queue of so many times what the path holds.
-    fn over(seed: u64, (loss, jitter): (f64, u64), rtt: u64, queue: f64) -> Late {
+    fn over(seed: u64, chances: (f64, u64), rtt: u64, queue: f64) -> Late {
+        let jitter = Duration::from_millis(chances.1);
+        Late::at(RATE, seed, (chances.0, jitter), rtt, queue)
+    }
+
+    /// With a bottleneck of `rate` bits a second.
+    fn at(rate: u64, seed: u64, (loss, jitter): (f64, Duration), rtt: u64, queue: f64) -> Late {
         let mut network = Network::new(seed);
         let far = LinkConfig { delay: Duration::from_millis(rtt / 2), ..LinkConfig::default() };
         let bottleneck = network.add_link(LinkConfig {
-            rate: RATE,
-            queue: (queue * (RATE / 8 * rtt / 1000) as f64) as usize,
+            rate,
+            queue: (queue * (rate / 8 * rtt / 1000) as f64) as usize,
             loss,
             reorder: 0.03,
-            jitter: Duration::from_millis(jitter),
+            jitter,
             ..far
         });
         let (back, near) = (network.add_link(far), network.add_link(LinkConfig::default()));
@@ -81,6 +87,20 @@ fn a_segment_sent_again_for_nothing_is_a_lesson() {
     let spurious = |seed| Late::new(seed, 0.01, 25).pass(9).0;
     let all = (1..=6).map(spurious).sum::<u64>();
     assert!(all <= 22, "{all}");
+}
+
+/// What was sent in a burst, or while the queue was long, takes longer than what came after it,
+/// by whose round trip it would be taken for lost as soon as it is late besides. Most of what
+/// is left is what shows that the network reorders at all.
+#[test]
+fn what_waited_in_a_queue_has_the_time_of_those_beside_it() {
+    // RFC 8985 6.2/8
+    let spurious = |seed| {
+        let late = (0.001, Duration::from_micros(2500));
+        Late::at(1_000_000_000, seed, late, 10, 1.0).pass(10).0
+    };
+    let all = (1..=10).map(spurious).sum::<u64>();
+    assert!(all <= 20, "{all}");
 }
 
 /// Slow start overflows the queue, and from then on segments are lost and late at once. A

@@ -102,6 +102,12 @@ impl Timers {
         self.early_kind == Early::Tail
     }
 
+    /// Is it given time to something that may be late?
+    #[inline]
+    pub(crate) fn is_reorder(&self) -> bool {
+        self.early_kind == Early::Reorder
+    }
+
     pub(crate) fn set_tail(&mut self, at: Instant) {
         self.early_kind = Early::Tail;
         self.early = at;

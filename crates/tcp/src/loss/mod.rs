@@ -179,7 +179,8 @@ impl Tcb {
         let least = if self.rtt.min == u32::MAX { self.rtt.srtt } else { self.rtt.min };
         let sacked = self.board.sacked_segments;
         let window = self.recovery.rack.window(recovering, sacked, least, self.rtt.srtt);
-        let front = self.recovery.rack.front(window);
+        let waiting = (self.timers.is_reorder(), delivered > 0);
+        let front = self.recovery.rack.front(window, &mut self.board.slowest, waiting, now);
         let (total, congestion) = (self.delivered, &mut self.congestion);
         let found = self.board.detect_lost(&front, (now, most), |piece| {
             if congestion.models() {
@@ -209,7 +210,6 @@ impl Tcb {
     /// The reordering timer went off (RFC 8985 6.3).
     pub(crate) fn on_reorder_timer(&mut self, now: Instant) {
         // RFC 8985 6.2/9
-        self.timers.stop_early();
         if self.detect_lost(0, (now, LOOKED_AT_BY_TIMER)) && self.recovery.phase == Phase::Fast {
             self.reduce(0, false);
         }

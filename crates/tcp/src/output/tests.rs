@@ -63,8 +63,10 @@ fn a_connection_that_is_idle_is_small() {
     let heap =
         p.tcb.send.capacity_bytes() + p.tcb.board.capacity_bytes() + p.tcb.receive.capacity_bytes();
     // With a place each for a record, a chunk and a slice, which needed memory of their own.
-    assert!(size_of::<crate::Tcb>() <= 768, "{}", size_of::<crate::Tcb>());
-    assert!(size_of::<crate::Tcb>() + heap < 1024, "{} {heap}", size_of::<crate::Tcb>());
+    // Only unit tests count the steps of the scoreboard: `tests/pair.rs` looks at the size without.
+    let tcb = size_of::<crate::Tcb>() - size_of::<u64>();
+    assert!(tcb <= 768, "{tcb}");
+    assert!(tcb + heap < 1024, "{tcb} {heap}");
 }
 
 #[test]

@@ -93,9 +93,28 @@ impl Rack {
         Duration::from_micros(window.min(srtt.into()))
     }
 
-    /// What may be found lost now.
-    pub(crate) fn front(&self, window: Duration) -> Front {
-        let wait = Duration::from_micros(self.rtt.into()) + window;
+    /// What may be found lost now. `slowest` is the longest round trip, in microseconds, since
+    /// something is given time; `waiting`: something is already. `news`: an acknowledgment has
+    /// come, and not just time passed.
+    ///
+    /// RFC 8985 takes the round trip of the segment that was delivered last. While a queue
+    /// becomes shorter, or behind a burst, what was sent before that took longer, and what is late
+    /// of it would be sent again. So the longest counts of those since it is waited for.
+    pub(crate) fn front(
+        &self,
+        window: Duration,
+        slowest: &mut u32,
+        (waiting, news): (bool, bool),
+        now: Instant,
+    ) -> Front {
+        // RFC 8985 6.2/8
+        if !waiting {
+            *slowest = self.rtt;
+        } else if news && now.micros_since(self.sent) == u64::from(self.rtt) {
+            // What was held up itself says nothing about others.
+            *slowest = self.rtt.max(*slowest);
+        }
+        let wait = Duration::from_micros(u64::from(*slowest)) + window;
         Front { sent: self.sent, end: self.end, wait }
     }
 }

@@ -93,6 +93,10 @@ pub(crate) struct Scoreboard {
     pub fack: Seq,
     /// What was sent once and lies below is delivered, or was found lost.
     decided: Seq,
+    /// The longest round trip since something is waited for, microseconds: see [`Rack::front`].
+    ///
+    /// [`Rack::front`]: super::Rack::front
+    pub slowest: u32,
     /// The number of the first record.
     first: u64,
     /// What is lost or was sent again.
@@ -113,6 +117,7 @@ impl Scoreboard {
             una: iss,
             fack: iss,
             decided: iss,
+            slowest: 0,
             first: 0,
             marks: None,
             #[cfg(test)]

@@ -34,7 +34,7 @@ impl State {
         }
         let enough = self.losses.events >= if path.sack { LOSSES } else { 1 };
         let round = self.losses.round_start || !path.sack;
-        let too_much = State::is_too_much(path.lost_since, path.sent_in_flight, path.sack);
+        let too_much = self.is_too_much(path.lost_since, path.sent_in_flight, path.sack);
         if round && path.recovering && enough && too_much {
             self.undo.phase = Some(Phase::Startup);
             self.full_by_losses();
@@ -201,7 +201,7 @@ impl State {
             }
         }
         let path = &ack.path;
-        let too_much = State::is_too_much(path.lost_since, path.sent_in_flight, path.sack);
+        let too_much = self.is_too_much(path.lost_since, path.sent_in_flight, path.sack);
         if !too_much && self.volumes.long != NONE {
             self.volumes.long = self.volumes.long.max(path.sent_in_flight);
             if self.phase == Phase::Up {

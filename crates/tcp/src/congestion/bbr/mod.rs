@@ -5,7 +5,7 @@
 //! [`model`] is made by what acknowledgments and losses tell. [`cycle`] is what the sender
 //! does to find it out: now and then it sends faster for a while, or next to nothing.
 //!
-//! Names are those of the draft, where the code follows it. Four things are its own:
+//! Names are those of the draft, where the code follows it. Five things are its own:
 //! - The draft says nothing of the marks of RFC 3168. They count as a loss that was too
 //!   much, once in a round trip.
 //! - Losses in the three round trips after ProbeRTT do not lower the short-term rate to what
@@ -15,6 +15,9 @@
 //!   but what may be lost (BBR.LossThresh) of what was sent. Data leaves 1 % slower than the
 //!   path delivers, 10 % slower after a probe, and with a headroom of 15 % in flight, so with
 //!   1 % of chance loss each round trip would measure less than the last.
+//! - One segment more than BBR.LossThresh may be lost of what was in flight. Of 83 segments two are
+//!   more than 2 %, and with 1 % of chance loss a fifth of all round trips lose so many: the
+//!   path was found full in most probes, and a headroom left of what was no limit.
 //! - The filter of the rate advances after a probe in which the network was the limit of
 //!   anything, even if the application is when the probe ends, or if ProbeRTT cuts it
 //!   short. Otherwise a path that is slower now is believed fast for ten seconds and more.

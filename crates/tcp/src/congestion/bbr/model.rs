@@ -228,9 +228,11 @@ impl State {
         }
     }
 
-    /// IsInflightTooHigh: of `in_flight` bytes so many were lost.
-    pub(super) fn is_too_much(lost: u32, in_flight: u32, sack: bool) -> bool {
-        u64::from(lost) * 100 > u64::from(in_flight) * LOSSES || (lost > 0 && !sack)
+    /// IsInflightTooHigh: of `in_flight` bytes so many were lost. One segment more than the draft
+    /// has it may be.
+    pub(super) fn is_too_much(&self, lost: u32, in_flight: u32, sack: bool) -> bool {
+        let beyond = lost.saturating_sub(self.mss);
+        u64::from(beyond) * 100 > u64::from(in_flight) * LOSSES || (lost > 0 && !sack)
     }
 
     /// HandleLostPacket
@@ -238,7 +240,7 @@ impl State {
         (self.now, self.delivered) = (lost.now, lost.delivered);
         self.note_loss();
         self.losses.told = true;
-        if self.cycle.sample && State::is_too_much(lost.since, lost.sent_in_flight, true) {
+        if self.cycle.sample && self.is_too_much(lost.since, lost.sent_in_flight, true) {
             self.too_high(in_flight_at_loss(lost), lost.app_limited);
         }
     }

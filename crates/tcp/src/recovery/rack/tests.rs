@@ -49,9 +49,32 @@ fn the_front_is_what_was_sent_last() {
     let mut rack = Rack::new(Seq(0));
     rack.on_news(&newest(100, 50), Instant::from_millis(130));
     rack.on_news(&newest(90, 60), Instant::from_millis(140));
-    let front = rack.front(ms(5));
+    let at = Instant::from_millis(140);
+    let front = rack.front(ms(5), &mut 0, (false, true), at);
     assert_eq!((front.sent, front.end), (Instant::from_millis(100), Seq(50)));
     assert_eq!(front.wait, ms(55), "the round trip is that of the last news");
     rack.on_news(&newest(100, 55), Instant::from_millis(140));
-    assert_eq!(rack.front(ms(0)).end, Seq(55));
+    assert_eq!(rack.front(ms(0), &mut 0, (false, true), at).end, Seq(55));
+}
+
+#[test]
+fn while_something_is_waited_for_the_longest_round_trip_counts() {
+    // RFC 8985 6.2/8
+    let (mut rack, mut slowest) = (Rack::new(Seq(0)), 0);
+    let mut at = |sent, came, waiting| {
+        let now = Instant::from_millis(came);
+        rack.on_news(&newest(sent, 50), now);
+        rack.front(ms(5), &mut slowest, (waiting, true), now).wait
+    };
+    assert_eq!(at(100, 130, false), ms(35));
+    assert_eq!(at(110, 150, true), ms(45), "it takes longer");
+    assert_eq!(at(130, 151, true), ms(45), "the queue has become shorter");
+    assert_eq!(at(105, 155, true), ms(45), "what was held up does not count");
+    let later = Instant::from_millis(160);
+    assert_eq!(rack.front(ms(5), &mut slowest, (true, false), later).wait, ms(45), "nor does time");
+    assert_eq!(
+        rack.front(ms(5), &mut slowest, (false, true), later).wait,
+        ms(55),
+        "nothing was waited for"
+    );
 }
