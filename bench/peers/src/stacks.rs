@@ -17,12 +17,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const FAR: &str = "ana-peer1";
 
 /// Their names, ours first.
-pub const ALL: [&str; 19] = [
+pub const ALL: [&str; 21] = [
     "anabranch, tasks on its threads",
     "anabranch, tasks on its 2 threads",
     "anabranch, tasks on its threads, busy poll",
+    "anabranch, tasks on its threads, sleeps at once",
     "anabranch, tasks on its threads, BBR",
     "anabranch",
+    "anabranch, sleeps at once",
     "anabranch, io_uring",
     "anabranch, 2 processors",
     "anabranch, BBR",
@@ -81,6 +83,9 @@ pub async fn serve(name: &str) {
         "anabranch, tasks on its threads, busy poll" => {
             units(host(tunnel(1)).busy_poll(Duration::from_micros(100))).await;
         }
+        "anabranch, tasks on its threads, sleeps at once" => {
+            units(host(tunnel(1)).busy_poll(Duration::ZERO)).await;
+        }
         "anabranch, tasks on its threads, BBR" => {
             let tcp = TcpConfig::default().with_congestion(CongestionAlgorithm::Bbr);
             units(host(tunnel(1)).tcp(tcp)).await;
@@ -89,11 +94,15 @@ pub async fn serve(name: &str) {
         "link: TAP, no offload" => units(host(station(false))).await,
         "link: AF_XDP" => units(host(interface())).await,
         "anabranch" => anabranch("uniprocessor", 1, our_config()).await,
+        "anabranch, sleeps at once" => {
+            let builder = owner("uniprocessor", 1, our_config());
+            netstack(builder.busy_poll(Duration::ZERO)).await;
+        }
         "anabranch, io_uring" => anabranch("uniprocessor", 1, by_ring()).await,
         "anabranch, 2 processors" => anabranch("processor-per-connection", 2, our_config()).await,
         "anabranch, BBR" => {
-            let bbr = CongestionAlgorithm::Bbr;
-            with_congestion(bbr, "uniprocessor", 1, our_config()).await;
+            let tcp = TcpConfig::default().with_congestion(CongestionAlgorithm::Bbr);
+            netstack(owner("uniprocessor", 1, our_config()).tcp(tcp)).await;
         }
         "anabranch, no offload" => {
             anabranch("uniprocessor", 1, our_config().with_offload(false)).await;
@@ -170,22 +179,20 @@ async fn units(builder: Builder) {
 }
 
 async fn anabranch(organization: &str, processors: usize, config: ours::Config) {
-    with_congestion(CongestionAlgorithm::Cubic, organization, processors, config).await;
+    netstack(owner(organization, processors, config)).await;
 }
 
-async fn with_congestion(
-    congestion: CongestionAlgorithm,
-    organization: &str,
-    processors: usize,
-    config: ours::Config,
-) {
-    let builder = Stack::builder()
+/// Who takes what comes for any address.
+fn owner(organization: &str, processors: usize, config: ours::Config) -> Builder {
+    Stack::builder()
         .tun(&config.with_queues(processors))
-        .tcp(TcpConfig::default().with_congestion(congestion))
         .organization(organization)
         .processors(processors)
         .owns(Prefix::ALL_V4)
-        .owns(Prefix::ALL_V6);
+        .owns(Prefix::ALL_V6)
+}
+
+async fn netstack(builder: Builder) {
     let netstack = Arc::new(Netstack::start(builder, Limits::default()).expect("a stack"));
     run::ready();
     let sessions = netstack.clone();
