@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const FAR: &str = "ana-peer1";
 
 /// Their names, ours first.
-pub const ALL: [&str; 21] = [
+pub const ALL: [&str; 22] = [
     "anabranch, tasks on its threads",
     "anabranch, tasks on its 2 threads",
     "anabranch, tasks on its threads, busy poll",
@@ -37,6 +37,7 @@ pub const ALL: [&str; 21] = [
     "link: TAP",
     "link: TAP, no offload",
     "link: AF_XDP",
+    "link: the kernel, over veth",
     "tunnel: anabranch",
     "tunnel: tun2proxy",
 ];
@@ -93,6 +94,8 @@ pub async fn serve(name: &str) {
         "link: TAP" => units(host(station(true))).await,
         "link: TAP, no offload" => units(host(station(false))).await,
         "link: AF_XDP" => units(host(interface())).await,
+        "link: the kernel, over veth" => kernel(),
+        KERNEL => own_sockets().await,
         "anabranch" => anabranch("uniprocessor", 1, our_config()).await,
         "anabranch, sleeps at once" => {
             let builder = owner("uniprocessor", 1, our_config());
@@ -149,6 +152,54 @@ fn interface() -> Device {
     let ours = vec![("10.200.0.2".parse().expect("an address"), 32)];
     let config = xdp::Config::new(FAR).with_take(xdp::Take::Prefixes(ours));
     xdp::open(&config).expect("a device")
+}
+
+/// The kernel's own sockets, by the other end of a pair of interfaces: as said on the command line
+/// in that end's namespace, and that namespace.
+const KERNEL: &str = "the kernel, at the other end";
+const OTHER: &str = "ana-peers-other";
+
+/// Goes on in a namespace of its own, in the same process.
+fn kernel() {
+    let ip = |words: &str| {
+        let done = std::process::Command::new("ip").args(words.split(' ')).status();
+        done.is_ok_and(|status| status.success())
+    };
+    ip(&format!("netns delete {OTHER}"));
+    let steps = [
+        format!("netns add {OTHER}"),
+        format!("link add {DEVICE} type veth peer name {FAR} netns {OTHER}"),
+        format!("-n {OTHER} link set lo up"),
+        format!("-n {OTHER} link set {FAR} up"),
+        format!("-n {OTHER} address add 10.200.0.2/16 dev {FAR}"),
+        format!("-n {OTHER} address add fd00:200::2/64 dev {FAR} nodad"),
+        format!("-n {OTHER} route add default via 10.200.0.1"),
+    ];
+    assert!(steps.iter().all(|words| ip(words)), "a pair of interfaces");
+    let own = std::env::current_exe().expect("it has a path");
+    let mut command = std::process::Command::new("ip");
+    let error = command.args(["netns", "exec", OTHER]).arg(own).args(["stack", KERNEL]).exec();
+    panic!("ip: {error}");
+}
+
+/// The same services on the kernel's sockets.
+async fn own_sockets() {
+    use tokio::net::{TcpListener, UdpSocket};
+    for port in [services::ECHO, services::DISCARD, services::CHARGEN, services::HTTP] {
+        let listener = TcpListener::bind(("::", port)).await.expect("a port");
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(services::serve(stream, port));
+            }
+        });
+    }
+    let udp = UdpSocket::bind("0.0.0.0:7").await.expect("a port");
+    run::ready();
+    let mut bytes = [0; 2048];
+    while let Ok((n, from)) = udp.recv_from(&mut bytes).await {
+        let _ = udp.send_to(&bytes[..n], from).await;
+    }
 }
 
 fn host(device: Device) -> Builder {
