@@ -36,7 +36,7 @@ impl Sender {
         let left = match code {
             Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => true,
             Some(libc::ENXIO | libc::ENODEV) => {
-                self.counts.gone.store(true, Ordering::Relaxed);
+                self.counts.set_gone();
                 false
             }
             // ENETDOWN: it is sent with what follows, once the interface is up.
