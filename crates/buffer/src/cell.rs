@@ -73,6 +73,21 @@ impl<T> Pooled<T> {
         Pooled { block: ManuallyDrop::new(block), cell: PhantomData }
     }
 
+    /// The slices. The rest is dropped.
+    #[inline(always)]
+    pub fn into_parts(self) -> Parts {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: the cell is there, and is not used again; nor is the block, which `drop` would
+        // take out. What is read here is dropped by whoever has it.
+        let (parts, block) = unsafe {
+            let Cell { value, parts } = this.cell().as_mut();
+            std::ptr::drop_in_place(value);
+            (std::ptr::from_mut(parts).read(), ManuallyDrop::take(&mut this.block))
+        };
+        pool::give(classes::CELLS, block);
+        parts
+    }
+
     #[inline]
     fn cell(&self) -> NonNull<Cell<T>> {
         self.block.bytes().cast()

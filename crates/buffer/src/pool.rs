@@ -4,6 +4,7 @@
 use super::block::Block;
 use super::classes::{self, Class, TABLE, capacity};
 use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,24 +30,27 @@ struct List {
 }
 
 impl List {
+    /// Returns whether it took the block.
+    ///
+    /// # Safety
+    /// The caller gives the block away, and has it no more if it was taken.
     #[inline(always)]
-    fn put(&mut self, block: Block) -> Result<(), Block> {
+    unsafe fn put(&mut self, block: &ManuallyDrop<Block>) -> bool {
         let len = self.blocks.len();
         if len >= self.most {
-            return Err(block);
+            return false;
         }
-        // SAFETY: there is memory for `most` blocks, and more than `len` of them.
+        // SAFETY: there is memory for `most` blocks, and more than `len` of them; the caller
+        // promises that this is the only copy from now on.
         unsafe {
-            self.blocks.as_mut_ptr().add(len).write(block);
+            self.blocks.as_mut_ptr().add(len).write(Block(block.0));
             self.blocks.set_len(len + 1);
         }
-        Ok(())
+        true
     }
 
     /// As [`List::put`], where that is not possible: the list gets longer, or gives away
     /// blocks.
-    #[cold]
-    #[inline(never)]
     fn put_more(&mut self, class: usize, block: Block) {
         self.blocks.push(block);
         if self.blocks.len() >= self.keep {
@@ -137,16 +141,27 @@ fn refill(list: &mut Vec<Block>, class: usize) -> Option<Block> {
 }
 
 /// Gives `block` back to this thread's list.
-#[inline]
+#[inline(always)]
 pub(super) fn give(class: usize, block: Block) {
+    let block = ManuallyDrop::new(block);
+    let taken = LOCAL.try_with(|local| {
+        // SAFETY: as in `take`; the block is not used here any more if it was taken.
+        unsafe { (*local.lists[class].get()).put(&block) }
+    });
+    if !matches!(taken, Ok(true)) {
+        give_more(class, ManuallyDrop::into_inner(block));
+    }
+}
+
+/// The same, where the list is full, or is no more.
+#[cold]
+#[inline(never)]
+fn give_more(class: usize, block: Block) {
     // A thread that is being torn down has no list any more: the block is
     // dropped with the closure, which frees it.
     let _ = LOCAL.try_with(move |local| {
         // SAFETY: as in `take`.
-        let list = unsafe { &mut *local.lists[class].get() };
-        if let Err(block) = list.put(block) {
-            list.put_more(class, block);
-        }
+        unsafe { (*local.lists[class].get()).put_more(class, block) }
     });
 }
 

@@ -7,8 +7,14 @@ const LINE: usize = 64;
 /// read, so another thread may write to what is in it at the same time.
 #[inline]
 pub fn prefetch<T>(value: &T) {
+    prefetch_first(value, size_of::<T>());
+}
+
+/// As [`prefetch`], of the first `bytes` of `value`, as far as it has them.
+#[inline]
+pub fn prefetch_first<T>(value: &T, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for line in (0..size_of::<T>()).step_by(LINE) {
+    for line in (0..size_of::<T>().min(bytes)).step_by(LINE) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let at = std::ptr::from_ref(value).cast::<i8>().wrapping_add(line);
         // SAFETY: a prefetch is a hint: it reads nothing that a program could see,
@@ -16,5 +22,5 @@ pub fn prefetch<T>(value: &T) {
         unsafe { _mm_prefetch(at, _MM_HINT_T0) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = value;
+    let _ = (value, bytes);
 }

@@ -14,6 +14,7 @@ pub use owned::OwnedTable;
 pub use shared::{SharedRef, SharedTable};
 
 use crate::account::Counted;
+use crate::way::Way;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};
@@ -43,6 +44,8 @@ pub struct Connection<U> {
     pub scheduled: bool,
     /// It stands among those that wait for room at their interface.
     pub(crate) waits_for_room: bool,
+    /// How its last frame left.
+    pub(crate) way: Way,
     /// The port came from the allocator and has to go back there.
     pub port_allocated: bool,
     /// Its entries in the timer wheel.
@@ -83,6 +86,10 @@ pub trait Connections<U> {
 
     /// Runs `f` on the connection with this name, with exclusive access to it.
     fn with_id<R>(&mut self, id: ConnId, f: impl FnOnce(&mut Connection<U>) -> R) -> Option<R>;
+
+    /// Asks the memory for the connections with these flows, which will be looked for soon.
+    /// Nothing that could be seen changes.
+    fn bring_near(&mut self, flows: &[FlowKey]);
 
     /// Adds a connection, with what `make` returns, after `begin`: both are called only if
     /// there is room, and what they make is moved as little as it can be. In a shared table,

@@ -2,9 +2,11 @@
 //! to go its whole way. Organizations replicate it by unit of concurrency
 //! (Yates 3.1), lock it, or move it into a thread; it does not know which.
 
+mod ahead;
 mod flushes;
 mod host_shared;
 mod migrate;
+mod past_layers;
 
 use flushes::Flushes;
 pub use host_shared::HostShared;
@@ -48,6 +50,8 @@ pub struct Domain<A: Application, C = OwnedTable<<A as Application>::Connection>
     replies: Vec<Packet>,
     failed: Vec<Packet>,
     misrouted: Vec<Packet>,
+    /// Flows that are asked for: empty but in [`Domain::look_ahead`].
+    expected: Vec<wire::FlowKey>,
     /// What sockets want to send that the device has no room for.
     flushes: Flushes<A>,
     /// What was read of the last frame that may go the express way. It stays here, since most of
@@ -84,6 +88,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             replies: Vec::new(),
             failed: Vec::new(),
             misrouted: Vec::new(),
+            expected: Vec::new(),
             flushes: Flushes::default(),
             plain: Plain::EMPTY,
             over: false,
@@ -223,69 +228,12 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         is_newer
     }
 
-    /// Takes a segment that is not plain, if nothing else is unusual about the frame: TCP sees
-    /// it as the layers would have brought it up. Returns the frame if not.
-    #[inline]
-    fn past_ip(&mut self, frame: Packet, now: Instant) -> Option<Packet> {
-        if !self.ip.config.express {
-            return Some(frame);
-        }
-        match self.plain.segment_of(frame) {
-            Ok(segment) => {
-                self.counters.packets_in += 1;
-                self.counters.bytes_in += self.plain.bytes as u64;
-                self.segment(segment, now);
-                None
-            }
-            Err(frame) => Some(frame),
-        }
-    }
-
     #[cold]
     fn configure(&mut self, config: Arc<Config>) {
         self.plain.forget();
         self.link.configure(config.clone());
         self.ip.configure(config.clone());
         self.transport.configure(config);
-    }
-
-    /// Takes a frame past the layers, if it is as nearly all are. Returns it if not.
-    #[inline(always)]
-    fn express(&mut self, frame: Packet, now: Instant) -> Option<Packet> {
-        let Domain { link, ip, plain, .. } = self;
-        if !ip.config.express {
-            return Some(frame);
-        }
-        let interface = link.interface(frame.meta().interface);
-        if plain.read(&frame, interface, ip).is_none() {
-            return Some(frame);
-        }
-        if self.app.has_posted() && self.post(&frame, now) {
-            return None;
-        }
-        let Domain { transport, conns, app, counters, plain, .. } = self;
-        if !plain.is_right(&frame) {
-            return Some(frame);
-        }
-        counters.packets_in += 1;
-        counters.bytes_in += plain.bytes as u64;
-        let mut cx = Cx { conns, app, counters, now };
-        plain.segment.input(frame.into_payload(plain.len), transport, &mut cx);
-        None
-    }
-
-    /// Takes the data of the plain segment that was read last to where its application waits
-    /// for it, if it does.
-    #[inline]
-    fn post(&mut self, frame: &Packet, now: Instant) -> bool {
-        let Domain { transport, conns, app, counters, plain, .. } = self;
-        let Some(payload) = plain.payload(frame) else { return false };
-        if !transport.post(plain, payload, &mut Cx { conns, app, counters, now }) {
-            return false;
-        }
-        counters.packets_in += 1;
-        counters.bytes_in += plain.bytes as u64;
-        true
     }
 
     /// ④ Takes a packet that another unit has put together from fragments and

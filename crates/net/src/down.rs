@@ -5,6 +5,7 @@ use crate::express::Pattern;
 use crate::ip::{self, Ip};
 use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
+use crate::way::Way;
 use crate::{Counters, Egress, express};
 use tcp::{Outgoing, Tcb, TransmitOffload};
 use wire::{FlowKey, Instant, Packet, protocol};
@@ -40,17 +41,17 @@ pub trait Below {
     }
 
     /// Sends the next segment of `tcb` of this flow past the layers, if TCP and they say it
-    /// the short way. It is as if [`Tcb::poll_transmit`] had returned it and
+    /// the short way. The `way` that the flow took last is looked at first. It is as if [`Tcb::poll_transmit`] had returned it and
     /// [`Below::express`] had sent it.
     #[inline(always)]
     fn plain(
         &mut self,
-        flow: &FlowKey,
+        (flow, way): (&FlowKey, &mut Way),
         service: (u8, u8),
         (tcb, offload): (&mut Tcb, TransmitOffload),
         counters: &mut Counters,
     ) -> Option<Sent> {
-        let _ = (flow, service, tcb, offload, counters);
+        let _ = (flow, way, service, tcb, offload, counters);
         None
     }
 
@@ -131,7 +132,7 @@ impl<O: Observer> Below for Down<'_, O> {
         segment: &mut Outgoing,
         counters: &mut Counters,
     ) -> Option<(u16, u64)> {
-        let departures = &self.link.departures;
+        let departures = &mut self.link.departures;
         let frame = match express::is_plain(&segment.header) {
             true => departures.frame((flow, service), segment, self.ip, self.now)?,
             false => departures.unusual((flow, service), segment, self.ip, self.now)?,
@@ -142,13 +143,13 @@ impl<O: Observer> Below for Down<'_, O> {
     #[inline(always)]
     fn plain(
         &mut self,
-        flow: &FlowKey,
+        flow: (&FlowKey, &mut Way),
         service: (u8, u8),
         tcb: (&mut Tcb, TransmitOffload),
         counters: &mut Counters,
     ) -> Option<Sent> {
-        let departures = &self.link.departures;
-        let (frame, pattern) = departures.plain((flow, service), tcb, self.ip, self.now)?;
+        let departures = &mut self.link.departures;
+        let (frame, pattern) = departures.plain(flow, service, tcb, (self.ip, self.now))?;
         Some(Sent { by: leave(frame, self.egress, counters), pattern })
     }
 

@@ -321,7 +321,6 @@ pub(crate) fn udp_bytes(port: u16, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A segment from the peer, checksum right.
 /// A segment's header, without options, from this port of the peer to ours, 80.
 pub(crate) fn tcp_header(port: u16, flags: Flags, seq: u32, ack: Seq) -> wire::tcp::Header {
     wire::tcp::Header {
@@ -336,6 +335,7 @@ pub(crate) fn tcp_header(port: u16, flags: Flags, seq: u32, ack: Seq) -> wire::t
     }
 }
 
+/// A segment from the peer, checksum right.
 pub(crate) fn tcp_frame(header: &wire::tcp::Header, data: &[u8]) -> Vec<u8> {
     tcp_frame_from(PEER, header, data)
 }

@@ -50,6 +50,7 @@ pub mod raw;
 mod share;
 pub mod timer_wheel;
 pub mod transport;
+pub mod way;
 
 pub use account::Account;
 pub use application::{Application, Call, Datagram};

@@ -42,12 +42,14 @@ impl Cookies {
         Cookies { key }
     }
 
-    /// The upper 24 bits of a cookie. `tick`: 5 bits; `size`: 3 bits, of [`SIZES`].
+    /// The upper 24 bits of a cookie. `size`: 3 bits, of [`SIZES`]. All of the `tick` counts, of which the cookie
+    /// says 5 bits: or one would be good again half an hour later.
     fn code(&self, flow: &FlowKey, irs: Seq, tick: u32, size: u32) -> u32 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         flow.hash(&mut hasher);
         hasher.write_u32(irs.0);
-        hasher.write_u32(tick << 3 | size);
+        hasher.write_u32(tick);
+        hasher.write_u32(size);
         (hasher.finish() as u32) << 8
     }
 
@@ -56,7 +58,7 @@ impl Cookies {
     fn bake(&self, flow: &FlowKey, syn: &Header, tick: u32) -> Seq {
         let told = syn.options.mss.unwrap_or(536);
         let size = SIZES.iter().rposition(|size| *size <= told).unwrap_or(0) as u32;
-        Seq(self.code(flow, syn.seq, tick & 31, size) | (tick & 31) << 3 | size)
+        Seq(self.code(flow, syn.seq, tick, size) | (tick & 31) << 3 | size)
     }
 
     /// The SYN-ACK that answers `syn` without keeping anything; the ports are 0. `mss`
@@ -98,6 +100,7 @@ impl Cookies {
         let (seq, irs) = (ack.ack - 1, ack.seq - 1);
         let (then, size) = (seq.0 >> 3 & 31, seq.0 & 7);
         let old = tick(now).wrapping_sub(then) & 31;
+        let then = tick(now).wrapping_sub(old);
         if !plain || old > LIFE || self.code(flow, irs, then, size) != seq.0 & !0xff {
             return None;
         }

@@ -37,6 +37,17 @@ pub(crate) struct Flags {
     pub resuming: bool,
 }
 
+/// A yes that was noted and can be found again: what it says is true of what else is there, so
+/// it is no state of its own, and nobody is shown it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Note(pub bool);
+
+impl std::fmt::Debug for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("_")
+    }
+}
+
 impl Flags {
     pub(crate) fn new(config: &Config) -> Flags {
         Flags {

@@ -29,6 +29,7 @@ mod recv;
 mod rtt;
 mod send;
 mod settings;
+mod settled;
 mod socket;
 mod state;
 mod tcb;

@@ -48,8 +48,13 @@ impl Tcb {
     pub(crate) fn pressed_window(&self) -> u32 {
         match self.flags.pressure {
             Pressure::None => u32::MAX,
-            _ => SEGMENTS * u32::from(self.rcv.mss),
+            _ => self.pressed_segments(),
         }
+    }
+
+    #[cold]
+    fn pressed_segments(&self) -> u32 {
+        SEGMENTS * u32::from(self.rcv.mss)
     }
 
     /// The most bytes worth queueing.

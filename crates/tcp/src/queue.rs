@@ -51,6 +51,27 @@ impl<T> Queue<T> {
         }
     }
 
+    /// The only one, if there is but one, in the one place: as in a connection that has one
+    /// segment on its way at a time.
+    #[inline(always)]
+    pub(crate) fn alone(&self) -> Option<&T> {
+        self.first.as_ref().filter(|_| self.rest.is_empty())
+    }
+
+    /// Puts `value` into the one place of an empty queue.
+    #[inline(always)]
+    pub(crate) fn put_alone(&mut self, value: T) {
+        debug_assert!(self.is_empty());
+        self.first = Some(value);
+    }
+
+    /// Drops the only one.
+    #[inline(always)]
+    pub(crate) fn drop_alone(&mut self) {
+        debug_assert!(self.rest.is_empty());
+        self.first = None;
+    }
+
     #[inline(always)]
     pub(crate) fn pop_front(&mut self) -> Option<T> {
         if self.first.is_some() { self.first.take() } else { self.rest.pop_front() }

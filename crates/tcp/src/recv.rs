@@ -75,6 +75,13 @@ impl ReceiveQueue {
         }
     }
 
+    /// The same while nothing waits, of a slice that may waste what it does.
+    #[inline(always)]
+    pub(crate) fn put_alone(&mut self, slice: Slice) {
+        (self.len, self.footprint) = (slice.len(), slice.footprint());
+        self.slices.put_alone(slice);
+    }
+
     #[cold]
     fn pack(&mut self, slice: &Slice) {
         let mut data = slice.as_slice();
@@ -133,7 +140,24 @@ impl ReceiveQueue {
     }
 
     /// Copies the first bytes to `to` and takes them out; returns how many.
+    #[inline(always)]
     pub fn read(&mut self, to: &mut [u8]) -> usize {
+        // As nearly always: what came at once is read at once.
+        if let Some(slice) = self.slices.alone()
+            && let Some(to) = to.get_mut(..slice.len())
+        {
+            to.copy_from_slice(slice);
+            let n = slice.len();
+            self.slices.drop_alone();
+            (self.len, self.footprint) = (0, 0);
+            self.shrink();
+            return n;
+        }
+        self.read_several(to)
+    }
+
+    #[inline(never)]
+    fn read_several(&mut self, to: &mut [u8]) -> usize {
         let mut at = 0;
         while at < to.len()
             && let Some(front) = self.slices.front_mut()

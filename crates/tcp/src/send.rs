@@ -114,9 +114,33 @@ impl SendQueue {
         self.chunks.push_back(Chunk { slice, seq, sum });
     }
 
+    /// Queues a copy of `data`, which is not empty and fits into one block, in the empty queue;
+    /// `sum`: computes its sum on the way.
+    #[inline(always)]
+    pub(crate) fn push_alone(&mut self, data: &[u8], sum: bool) {
+        let (slice, sum) = if sum {
+            let (slice, sum) = Slice::sum_of(data, data.len());
+            (slice, Some(sum))
+        } else {
+            (Slice::copy_of(data), None)
+        };
+        debug_assert!(slice.len() == data.len() && !data.is_empty());
+        self.footprint = slice.footprint();
+        let seq = self.end;
+        self.end += data.len() as u32;
+        self.chunks.put_alone(Chunk { slice, seq, sum });
+    }
+
     /// Lets go of what lies before `una`.
     #[inline(always)]
     pub(crate) fn acked(&mut self, una: Seq) {
+        if let Some(only) = self.chunks.alone()
+            && only.end() == una
+        {
+            self.chunks.drop_alone();
+            (self.footprint, self.cursor) = (0, 0);
+            return self.chunks.shrink(BUSY);
+        }
         let mut gone = 0;
         while let Some(front) = self.chunks.front()
             && front.end().before_or_at(una)
@@ -187,20 +211,29 @@ impl SendQueue {
 
     /// The chunk that begins at `seq`, never sent before, if it is one of `len` bytes, and its
     /// sum if that is known.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_chunk(&mut self, seq: Seq, len: usize) -> Option<(Slice, Option<u16>)> {
         let mut index = self.cursor as usize;
-        let chunk = loop {
-            match self.chunks.get(index)? {
-                chunk if chunk.end().before_or_at(seq) => index += 1,
-                chunk => break chunk,
-            }
-        };
+        let mut chunk = self.chunks.get(index)?;
+        // One that begins there holds what begins there.
+        while chunk.seq != seq && chunk.end().before_or_at(seq) {
+            index += 1;
+            chunk = self.chunks.get(index)?;
+        }
         if chunk.seq != seq || chunk.slice.len() != len {
             return None;
         }
         self.cursor = index as u32 + 1;
         Some((chunk.slice.clone(), chunk.sum))
+    }
+
+    /// The only chunk, never sent before, if it has `len` bytes, and its sum if that is known.
+    #[inline(always)]
+    pub(crate) fn only_chunk(&mut self, len: usize) -> Option<(Slice, Option<u16>)> {
+        let only = self.chunks.alone().filter(|only| only.slice.len() == len)?;
+        debug_assert!(only.end() == self.end);
+        self.cursor = 1;
+        Some((only.slice.clone(), only.sum))
     }
 
     fn gather(&self, parts: &mut Parts, index: usize, seq: Seq, len: usize) -> Option<u16> {

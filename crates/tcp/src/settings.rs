@@ -15,6 +15,7 @@ const QUICK: u8 = 16;
 
 impl Tcb {
     pub(crate) fn settings(&mut self) -> &mut Settings {
+        self.unsettle();
         let keepalive = self.config.keepalive;
         self.settings.get_or_insert_with(|| {
             Box::new(Settings {

@@ -2,7 +2,7 @@
 
 use crate::assembler::Assembler;
 use crate::congestion::{Congestion, Validation, initial_window};
-use crate::facts::{Flags, Settings};
+use crate::facts::{Flags, Note, Settings};
 use crate::marks::Ecn;
 use crate::recovery::{Phase, Rate, Recovery, Scoreboard};
 use crate::recv::ReceiveQueue;
@@ -51,6 +51,8 @@ pub(crate) struct Snd {
     pub shift: u8,
     /// The initial congestion window for segments of `mss` bytes.
     pub least_window: u32,
+    /// Nothing needs a decision ([`Tcb::is_settled`]).
+    pub settled: Note,
 }
 
 impl Snd {
@@ -70,6 +72,7 @@ impl Snd {
             limit: mss,
             shift: 0,
             least_window: initial_window(segments, mss.into()),
+            settled: Note(false),
         }
     }
 }
@@ -161,13 +164,13 @@ pub(crate) struct Acks {
     pub second: u32,
     /// What came twice, for the next SACK option (RFC 2883).
     pub dsack: Option<(Seq, Seq)>,
-    /// How long an acknowledgment may wait, microseconds.
+    /// How long an acknowledgment may wait, nanoseconds.
     pub delay: u64,
 }
 
 impl Acks {
     fn new(config: &Config) -> Acks {
-        let delay = u64::try_from(config.delayed_ack.as_micros()).unwrap_or(u64::MAX);
+        let delay = u64::try_from(config.delayed_ack.as_nanos()).unwrap_or(u64::MAX);
         Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None, delay }
     }
 }
@@ -334,6 +337,12 @@ impl Tcb {
         if self.flags.resuming { Instant::earlier(next, self.resumes_at()) } else { next }
     }
 
+    /// May [`Tcb::next_timeout`] be before `at`? `false` is certain, and cheaper.
+    #[inline(always)]
+    pub fn may_time_out_before(&self, at: Instant) -> bool {
+        self.timers.any_before(at) || self.congestion.models() || self.flags.resuming
+    }
+
     /// May [`Tcb::poll_transmit`] return something? `false` is certain.
     #[inline]
     pub fn wants_transmit(&self) -> bool {
@@ -391,10 +400,17 @@ impl Tcb {
         self.flags.dirty = true;
     }
 
-    /// After each entry: whoever made output possible must have called
+    /// After each entry but the short ways: whoever made output possible must have called
     /// [`Tcb::touch`]. Only debug builds look.
     #[inline]
-    pub(crate) fn check_touched(&self) {
+    pub(crate) fn check_touched(&mut self) {
+        self.unsettle();
+        self.check_short();
+    }
+
+    /// The same, after a short way.
+    #[inline]
+    pub(crate) fn check_short(&self) {
         debug_assert!(self.flags.dirty || !self.has_output(), "not touched: {self:?}");
     }
 

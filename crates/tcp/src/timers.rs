@@ -66,6 +66,16 @@ impl Timers {
         (earliest != Instant::FAR_FUTURE).then_some(earliest)
     }
 
+    /// Is one of them on that is earlier than `at`?
+    #[inline(always)]
+    pub(crate) fn any_before(&self, at: Instant) -> bool {
+        self.retransmit < at
+            || self.delayed_ack < at
+            || self.early < at
+            || self.keepalive < at
+            || self.linger < at
+    }
+
     #[inline]
     pub(crate) fn set_retransmit(&mut self, kind: Retransmit, at: Instant) {
         self.kind = kind;

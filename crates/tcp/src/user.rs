@@ -20,7 +20,31 @@ impl Tcb {
     /// # Errors
     /// [`Error::WouldBlock`] if there is no room, [`Error::Shutdown`] after
     /// [`Tcb::shutdown_write`], and why the connection ended after it has.
+    #[inline(always)]
     pub fn send(&mut self, data: &[u8]) -> Result<usize, Error> {
+        if self.may_send_alone(data.len()) {
+            self.send.push_alone(data, self.config.checksum);
+            self.touch();
+            self.check_short();
+            return Ok(data.len());
+        }
+        self.send_any(data)
+    }
+
+    /// Is nothing queued, and do `len` bytes make one chunk that nothing can be said against?
+    /// A segment may always be queued, however scarce memory is.
+    #[inline(always)]
+    fn may_send_alone(&self, len: usize) -> bool {
+        let (config, mss) = (&self.config, self.snd.mss.into());
+        let chunk = if config.chunk == 0 { mss } else { config.chunk.min(mss) };
+        self.state == State::Established
+            && self.send.end == self.snd.una
+            && len.wrapping_sub(1) < chunk.min(config.send_buffer)
+            && !self.flags.close_pending
+    }
+
+    #[inline(never)]
+    fn send_any(&mut self, data: &[u8]) -> Result<usize, Error> {
         self.may_send()?;
         let n = data.len().min(self.send_room());
         if n == 0 && !data.is_empty() {
@@ -32,7 +56,7 @@ impl Tcb {
         };
         self.send.push(&data[..n], chunk, self.snd.nxt, self.config.checksum);
         self.touch();
-        self.check_touched();
+        self.check_short();
         Ok(n)
     }
 
@@ -50,7 +74,7 @@ impl Tcb {
         }
         self.send.push_chunk(slice, sum);
         self.touch();
-        self.check_touched();
+        self.check_short();
         Ok(())
     }
 
@@ -66,6 +90,9 @@ impl Tcb {
     #[inline]
     pub fn send_room(&self) -> usize {
         let limit = (self.send_limit() as usize).min(self.queue_limit());
+        if self.send.end == self.snd.una {
+            return limit;
+        }
         // Small chunks keep more memory than they have bytes.
         if self.send.footprint() > 4 * limit {
             return 0;
@@ -126,12 +153,18 @@ impl Tcb {
     ///
     /// # Errors
     /// [`Error::WouldBlock`] if nothing waits, or why the connection ended.
+    #[inline(always)]
     pub fn receive(&mut self, buf: &mut [u8]) -> Result<usize, Error> {
         let n = self.receive.read(buf);
         if n > 0 {
             self.after_read();
             return Ok(n);
         }
+        self.nothing_received(buf)
+    }
+
+    #[inline(never)]
+    fn nothing_received(&self, buf: &[u8]) -> Result<usize, Error> {
         if buf.is_empty() || self.eof() {
             return Ok(0);
         }
@@ -222,7 +255,7 @@ impl Tcb {
             self.acks.now = true;
             self.touch();
         }
-        self.check_touched();
+        self.check_short();
     }
 
     /// CLOSE: a FIN goes behind what is queued. Receiving goes on.

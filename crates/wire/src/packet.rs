@@ -75,7 +75,8 @@ pub struct Meta {
 }
 
 impl Meta {
-    const EMPTY: Meta = Meta {
+    /// Of a frame of which nothing is known.
+    pub const EMPTY: Meta = Meta {
         checksum: ChecksumState::Complete,
         csum_start: 0,
         csum_offset: 0,
@@ -132,6 +133,25 @@ impl Packet {
         assert!(n <= HEAD);
         let head_start = (HEAD - n) as u16;
         Packet(Pooled::new_with(|| Facts { meta: *meta, head_start }, parts))
+    }
+
+    /// The same of one part, with a head of `N` bytes that `write` writes: what is known of it when
+    /// this is compiled need not be looked at.
+    #[inline(always)]
+    pub fn headed<const N: usize>(
+        meta: &Meta,
+        part: Slice,
+        write: impl FnOnce(&mut [u8; N]),
+    ) -> Packet {
+        const { assert!(N <= HEAD) };
+        let head_start = (HEAD - N) as u16;
+        let make = || Facts { meta: *meta, head_start };
+        let mut packet = Packet(Pooled::new_with(make, Parts::from_buf([part])));
+        let (_, bytes) = packet.0.split_mut();
+        if let Some(head) = bytes[..HEAD].last_chunk_mut::<N>() {
+            write(head);
+        }
+        packet
     }
 
     /// A packet with a copy of the head and the facts of `like`, and `part` behind
@@ -237,6 +257,22 @@ impl Packet {
         }
         self.pull(n);
         self.into_parts()
+    }
+
+    /// The one part, if there is just one, else all parts. The head goes: it is none of the payload,
+    /// as the caller knows.
+    #[inline(always)]
+    pub fn into_part(self) -> Result<Slice, Parts> {
+        self.0.into_parts().into_inner().map(|[part]| part)
+    }
+
+    /// The head and the part behind it, if there is one part.
+    #[inline(always)]
+    pub fn head_and_part(&self) -> Option<(&[u8], &Slice)> {
+        match self.parts().as_slice() {
+            [part] => Some((self.head(), part)),
+            _ => None,
+        }
     }
 
     /// Has what is not payload brought near: another processor may have written it

@@ -52,6 +52,11 @@ impl Instant {
     pub const fn after_micros(self, micros: u64) -> Instant {
         Instant(self.0.saturating_add(micros.saturating_mul(1_000)))
     }
+    /// The time `nanos` nanoseconds after this one.
+    #[inline]
+    pub const fn after_nanos(self, nanos: u64) -> Instant {
+        Instant(self.0.saturating_add(nanos))
+    }
     /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[inline]
     pub fn since(self, earlier: Instant) -> Duration {

@@ -56,6 +56,9 @@ struct State {
     early: Option<Arc<ListenerShared>>,
     /// Why the connection ended; told once.
     error: Option<SocketError>,
+    /// The same, for who reads and has not heard of it: whoever else did, he must not take the part
+    /// that came for all.
+    cut: Option<SocketError>,
     /// The domain has been told that there is something for it, and has not
     /// looked yet.
     notified: bool,
@@ -138,6 +141,7 @@ impl TcpShared {
             listener: None,
             early: None,
             error: None,
+            cut: None,
             notified: false,
             unread: ReceiveQueue::new(),
             last_advertised: 0,
@@ -303,6 +307,7 @@ impl TcpShared {
             state.unsent.clear();
             state.unsent_bytes = 0;
             state.error = tcb.error().map(SocketError::from);
+            state.cut = state.error.filter(|_| !state.finished);
             let is_reset = tcb.error() == Some(tcp::Error::Reset);
             state.early_ends(is_reset.then(|| tcb.time()));
             state.wake_all(wakes);

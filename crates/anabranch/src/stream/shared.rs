@@ -185,15 +185,16 @@ impl Shared {
     }
 
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let mut wakes = Vec::new();
         if matches!(how, Shutdown::Read | Shutdown::Both) {
-            let mut wakes = Vec::new();
             self.stack.notify(self.socket.shutdown_read(&mut wakes));
-            wakes.into_iter().for_each(Waker::wake);
         }
+        let mut done = Ok(());
         if matches!(how, Shutdown::Write | Shutdown::Both) {
-            self.stack.notify(self.socket.shutdown_write()?);
+            done = self.socket.shutdown_write(&mut wakes).map(|id| self.stack.notify(id));
         }
-        Ok(())
+        wakes.into_iter().for_each(Waker::wake);
+        done
     }
 
     pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {

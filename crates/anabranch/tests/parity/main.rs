@@ -84,6 +84,7 @@ mod library {
 const DIFFERENT: &[(&str, &str, &str)] = &[
     ("read what came before our shutdown for reading", "Ok(3)", "Ok(0)"),
     ("peer_addr after the peer's reset was noticed", "Err(NotConnected)", "Ok(127.0.0.1)"),
+    ("read after a write has told of the peer's reset", "Ok(0)Ok(0)", "Err(ConnectionReset)Ok(0)"),
     ("connect to port 0", "Err(ConnectionRefused)", "Err(NetworkUnreachable)"),
     ("a datagram that is too large", "Err(Uncategorized)", "Err(InvalidInput)"),
     ("send without being connected", "Err(Uncategorized)", "Err(NotConnected)"),

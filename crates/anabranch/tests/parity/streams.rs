@@ -141,6 +141,11 @@ mod streams {
             let (_listener, mut client) = noticed(net);
             said(client.read(&mut [0; 9]))
         }),
+        ("read after a write has told of the peer's reset", |net| {
+            let (_listener, mut client) = reset(net);
+            while client.write(b"abc").is_ok() {}
+            said(client.read(&mut [0; 9])) + &said(client.read(&mut [0; 9]))
+        }),
         ("write after the peer's reset was noticed", |net| {
             let (_listener, mut client) = noticed(net);
             said(client.write(b"abc"))

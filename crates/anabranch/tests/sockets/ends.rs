@@ -26,6 +26,100 @@ fn after_a_stop_every_call_says_so() {
     stopped(TcpStream::connect(&server, (CLIENT, 80)));
     drop(client);
 }
+
+/// Whoever hears of it first, a reader is not told that what came was all: unless the peer has
+/// said so.
+#[test]
+fn a_reader_does_not_take_a_stream_that_was_cut_for_all() {
+    let (server, client) = pair();
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let mut stream = TcpStream::connect(&client, (SERVER, 80)).expect("connect");
+    let (mut there, _) = listener.accept().expect("accept");
+    stream.write_all(b"half of it").expect("write");
+    let mut bytes = [0; 10];
+    there.read_exact(&mut bytes).expect("read");
+    server.stop();
+    let wrote = there.write(b"answer").expect_err("the stack has stopped");
+    assert_eq!(wrote.kind(), ErrorKind::ConnectionAborted, "{wrote}");
+    let read = there.read(&mut bytes).expect_err("it was cut");
+    assert_eq!(read.kind(), ErrorKind::ConnectionAborted, "{read}");
+    assert_eq!(there.read(&mut bytes).expect("told already"), 0);
+
+    // The peer's reset, of which the writer hears first.
+    let mut bytes = [0; 10];
+    let (server, client) = pair();
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let stream = TcpStream::connect(&client, (SERVER, 80)).expect("connect");
+    let (mut there, _) = listener.accept().expect("accept");
+    stream.set_linger(Some(Duration::ZERO)).expect("set");
+    drop(stream);
+    let wrote = loop {
+        if let Err(error) = there.write(b"answer") {
+            break error;
+        }
+    };
+    assert_eq!(wrote.kind(), ErrorKind::ConnectionReset, "{wrote}");
+    let read = there.read(&mut bytes).expect_err("it was cut");
+    assert_eq!(read.kind(), ErrorKind::ConnectionReset, "{read}");
+
+    // All has come.
+    let (server, client) = pair();
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let stream = TcpStream::connect(&client, (SERVER, 80)).expect("connect");
+    let (mut there, _) = listener.accept().expect("accept");
+    stream.shutdown(std::net::Shutdown::Write).expect("shutdown");
+    assert_eq!(there.read(&mut bytes).expect("the end"), 0);
+    server.stop();
+    there.write(b"answer").expect_err("the stack has stopped");
+    assert_eq!(there.read(&mut bytes).expect("the end"), 0);
+}
+
+/// Who waits to write hears that nothing more is to be written, though the peer takes nothing.
+#[test]
+fn a_shutdown_wakes_who_waits_to_write() {
+    use anabranch::tokio as tasks;
+    /// Writes until nothing more is taken.
+    async fn fill(stream: &tasks::TcpStream) {
+        let moment = Duration::from_millis(200);
+        while tokio::time::timeout(moment, stream.writable()).await.is_ok() {
+            let _ = stream.try_write(&[7; 100_000]);
+        }
+    }
+    let (server, client) = pair();
+    let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+    let connect = || {
+        let stream = super::block_on(tasks::TcpStream::connect(&client, (SERVER, 80)));
+        (stream.expect("connect"), listener.accept().expect("accept").0)
+    };
+    // A task.
+    let (mut stream, _there) = connect();
+    super::block_on(async {
+        fill(&stream).await;
+        let (read, mut write) = stream.split();
+        let shut = async {
+            tokio::task::yield_now().await;
+            tokio::io::AsyncWriteExt::shutdown(&mut write).await
+        };
+        let ready = async { tokio::join!(read.as_ref().writable(), shut) };
+        tokio::time::timeout(Duration::from_secs(10), ready)
+            .await
+            .expect("it is told")
+            .0
+            .expect("ready");
+    });
+    // A thread.
+    let (stream, _there) = connect();
+    super::block_on(fill(&stream));
+    let mut stream = stream.into_blocking();
+    let other = stream.try_clone().expect("clone");
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(stream.write(&[7; 100]).map_err(|error| error.kind())));
+    std::thread::sleep(Duration::from_millis(50));
+    other.shutdown(std::net::Shutdown::Write).expect("shutdown");
+    let wrote = told.recv_timeout(Duration::from_secs(10)).expect("it is told");
+    assert_eq!(wrote, Err(ErrorKind::BrokenPipe));
+}
+
 /// Reads all from the first connection to port 80, on a thread.
 fn read_all(server: &Stack) -> std::thread::JoinHandle<io::Result<Vec<u8>>> {
     let listener = TcpListener::bind(server, (SERVER, 80)).expect("bind");

@@ -125,7 +125,7 @@ fn words_of_pieces(data: &[u8], chosen: u8) -> u64 {
 ///
 /// # Panics
 /// If the lengths differ.
-#[inline]
+#[inline(always)]
 pub fn copy_sum(to: &mut [u8], from: &[u8]) -> u16 {
     assert!(to.len() == from.len(), "a copy between ranges of different lengths");
     if from.len() < SHORT {

@@ -18,7 +18,7 @@ pub(super) fn short(data: &[u8]) -> u64 {
 
 /// As [`short`], of what is copied to `to`, which is as long: a call for the copy would cost as
 /// much as the sum.
-#[inline]
+#[inline(always)]
 pub(super) fn copy_short(to: &mut [u8], data: &[u8]) -> u64 {
     let (chunks, rest) = data.as_chunks::<32>();
     let (to_chunks, to_rest) = to.as_chunks_mut::<32>();

@@ -206,6 +206,7 @@ impl Receive for PairReceive {
 }
 
 /// Leaves of the sender's facts only those that travel with a frame.
+#[inline(always)]
 fn arrive(packet: &mut Packet) {
     let meta = packet.meta_mut();
     if meta.checksum == ChecksumState::Verified {

@@ -26,6 +26,8 @@ pub(super) struct Sender {
     socket: Arc<Socket>,
     /// What is in the ring to be sent was not all sent: the kernel wants to be asked again.
     unsent: AtomicBool,
+    /// The interface was down when the kernel was asked last.
+    is_down: AtomicBool,
     counts: Arc<Counts>,
 }
 
@@ -42,6 +44,7 @@ impl Sender {
             // ENETDOWN: it is sent with what follows, once the interface is up.
             _ => false,
         };
+        self.is_down.store(code == Some(libc::ENETDOWN), Ordering::Relaxed);
         self.unsent.store(left, Ordering::Relaxed);
         !left
     }
@@ -82,8 +85,12 @@ pub(super) fn queue(
     counts: &Arc<Counts>,
 ) -> io::Result<Queue> {
     let Outlet { ring, socket, port, sender } = outlet;
-    let sending =
-        Arc::new(Sender { socket, unsent: AtomicBool::new(false), counts: counts.clone() });
+    let sending = Arc::new(Sender {
+        socket,
+        unsent: AtomicBool::new(false),
+        is_down: AtomicBool::new(false),
+        counts: counts.clone(),
+    });
     let free = port.frames_of(sender);
     let receive = XdpReceive {
         any: any(&intakes)?,
@@ -232,6 +239,13 @@ impl XdpTransmit {
         Some(Descriptor { address: frame + METADATA as u64, len: len as u32, options })
     }
 
+    /// Nobody will send what waits, or not soon.
+    fn drop_all(&self, batch: &mut Batch) {
+        let lost = batch.len() as u64;
+        self.sending.counts.transmit_dropped.fetch_add(lost, Ordering::Relaxed);
+        batch.clear();
+    }
+
     /// Has the kernel send what was put.
     fn send(&mut self) {
         self.ring.publish();
@@ -247,11 +261,8 @@ impl XdpTransmit {
 impl Transmit for XdpTransmit {
     fn transmit(&mut self, batch: &mut Batch) {
         if self.sending.counts.gone.load(Ordering::Relaxed) {
-            // Nobody will send it: what waits must not hold up other interfaces.
-            let lost = batch.len() as u64;
-            self.sending.counts.transmit_dropped.fetch_add(lost, Ordering::Relaxed);
-            batch.clear();
-            return;
+            // What waits must not hold up other interfaces.
+            return self.drop_all(batch);
         }
         self.reclaim();
         let mut put = false;
@@ -281,6 +292,10 @@ impl Transmit for XdpTransmit {
         // What an interface that was down has not sent is sent once it is up again.
         if put || self.sending.unsent.load(Ordering::Relaxed) || self.ring.unsent() > 0 {
             self.send();
+        }
+        if !batch.is_empty() && self.sending.is_down.load(Ordering::Relaxed) {
+            // As on Linux. A thread that has something to send does not sleep, however long that lasts.
+            self.drop_all(batch);
         }
     }
 

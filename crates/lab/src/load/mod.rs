@@ -249,6 +249,35 @@ fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
 }
 
 impl Load {
+    /// A connection is established.
+    #[cold]
+    fn connected(&self, conn: &mut LoadConn) {
+        conn.open = true;
+        if std::mem::take(&mut conn.counted) {
+            conn.share = self.meter.share();
+        }
+        self.tally.connected.add(1);
+    }
+
+    /// What a connection does in its turn that makes no transactions.
+    #[inline(never)]
+    fn act(&mut self, conn: &mut LoadConn, tcb: &mut Tcb, now: Instant) -> bool {
+        match conn.role {
+            Role::Idle => false,
+            Role::Source | Role::Stream => self.write(conn, tcb),
+            Role::Sink | Role::Drain => self.read(conn, tcb),
+            Role::Both => {
+                self.read(conn, tcb);
+                self.write(conn, tcb)
+            }
+            Role::Blocks => self.serve_blocks(conn, tcb),
+            Role::Short => self.short(conn, tcb),
+            Role::SoakClient | Role::SoakServer => self.converse(conn, tcb, now),
+            Role::Client | Role::Churn => self.transact(conn, tcb, now),
+            Role::Echo | Role::Reply => self.echo(conn, tcb),
+        }
+    }
+
     /// Notes that `what` went wrong with the connection in state `conn`.
     #[cold]
     fn fail(&self, conn: &LoadConn, what: &str) {
@@ -298,11 +327,7 @@ impl Application for Load {
     #[inline]
     fn ready(&mut self, conn: &mut LoadConn, tcb: &mut Tcb, events: Events, now: Instant) -> bool {
         if events.has(Events::CONNECTED) {
-            conn.open = true;
-            if std::mem::take(&mut conn.counted) {
-                conn.share = self.meter.share();
-            }
-            self.tally.connected.add(1);
+            self.connected(conn);
         }
         if !conn.open || events.has(Events::CLOSED) || self.meter.held().holds(conn) {
             return false;
@@ -311,18 +336,9 @@ impl Application for Load {
             return self.presented(conn, tcb);
         }
         match conn.role {
-            Role::Idle => false,
-            Role::Source | Role::Stream => self.write(conn, tcb),
-            Role::Sink | Role::Drain => self.read(conn, tcb),
-            Role::Both => {
-                self.read(conn, tcb);
-                self.write(conn, tcb)
-            }
-            Role::Echo | Role::Reply => self.echo(conn, tcb),
-            Role::Blocks => self.serve_blocks(conn, tcb),
-            Role::Short => self.short(conn, tcb),
-            Role::SoakClient | Role::SoakServer => self.converse(conn, tcb, now),
             Role::Client | Role::Churn => self.transact(conn, tcb, now),
+            Role::Echo | Role::Reply => self.echo(conn, tcb),
+            _ => self.act(conn, tcb, now),
         }
     }
 

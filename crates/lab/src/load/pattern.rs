@@ -30,8 +30,10 @@ impl Pattern {
     /// bytes, to cost nothing.
     #[inline]
     pub(crate) fn fits(&self, at: u32, came: &[u8]) -> bool {
-        let n = came.len().min(8);
-        came[..n] == *self.from(at, n)
+        match (came.first_chunk::<8>(), self.from(at, came.len().min(8)).first_chunk()) {
+            (Some(came), Some(right)) => came == right,
+            _ => came == self.from(at, came.len()),
+        }
     }
 }
 

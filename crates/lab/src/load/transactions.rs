@@ -14,7 +14,7 @@ pub(crate) const CHURN_PORTS: u16 = 16;
 
 impl Load {
     /// Sends back what has come, as far as there is room.
-    #[inline]
+    #[inline(never)]
     pub(super) fn echo(&mut self, conn: &mut LoadConn, tcb: &mut Tcb) -> bool {
         let mut total = 0;
         with_buffer(READ, |buffer| {
@@ -40,7 +40,7 @@ impl Load {
     }
 
     /// Sends a message if the last one has come back whole.
-    #[inline]
+    #[inline(never)]
     pub(super) fn transact(&mut self, conn: &mut LoadConn, tcb: &mut Tcb, now: Instant) -> bool {
         if conn.closing {
             return false;

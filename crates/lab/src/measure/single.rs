@@ -93,6 +93,7 @@ fn layers(
     egress: &mut Egress,
     observer: &mut impl Observer,
 ) {
+    domain.look_ahead(received.iter());
     for frame in received.drain(..) {
         domain.input_observed(frame, now, egress, observer);
     }

@@ -29,6 +29,12 @@ impl Armed {
         Some(if is_last { deadline.min(now + POLL) } else { deadline })
     }
 
+    /// The earliest of them.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Instant {
+        self.0[0]
+    }
+
     pub(crate) fn add(&mut self, at: Instant) {
         self.0.rotate_right(1);
         self.0[0] = at;

@@ -16,6 +16,7 @@ use crate::account::Counted;
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
+use crate::way::Way;
 use hashbrown::HashTable;
 use platform::Mutex;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -165,6 +166,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
                 user,
                 scheduled: false,
                 waits_for_room: false,
+                way: Way::default(),
                 port_allocated: false,
                 timers: Armed::NONE,
                 counted: Counted::default(),
@@ -306,6 +308,10 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
     fn with_id<R>(&mut self, id: ConnId, f: impl FnOnce(&mut Connection<U>) -> R) -> Option<R> {
         self.table.with_id(id, f)
     }
+
+    /// Where a connection is stands under two locks, whose uses are what is studied here: they
+    /// are not taken for a guess.
+    fn bring_near(&mut self, _: &[FlowKey]) {}
 
     fn open_with(
         &mut self,

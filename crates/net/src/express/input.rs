@@ -1,14 +1,15 @@
 //! The way in: ② ③ and the front of ④ in one look.
 
+use super::ethernet::{is_for, link};
+use super::look::Look;
 use super::{TCP, TCP_TIMESTAMPS, TIMESTAMPS, word};
 use crate::arriving::Arriving;
 use crate::config::InterfaceConfig;
 use crate::ip::Ip;
-use std::net::{Ipv4Addr, Ipv6Addr};
-use wire::ethernet::{self, ethertype};
-use wire::packet::ChecksumState;
+use wire::ethernet;
+use wire::packet::{ChecksumState, Meta};
 use wire::tcp::Flags;
-use wire::{Address, EthernetAddress, Packet, Seq};
+use wire::{Packet, Seq};
 use wire::{checksum, ipv4, ipv6, protocol};
 
 /// What stands in front of the payload.
@@ -83,6 +84,15 @@ impl Plain {
         }
     }
 
+    /// Is the checksum of a frame with this payload right?
+    #[inline(always)]
+    pub(crate) fn is_right_with(&self, payload: &[u8]) -> bool {
+        match self.head {
+            Some(head) => right(head, checksum::sum_words(payload)),
+            None => true,
+        }
+    }
+
     /// Copies the `payload` to `place` as it verifies it. Returns whether it is right.
     #[inline]
     pub(crate) fn copy(&self, payload: &[u8], place: &mut [u8]) -> bool {
@@ -123,20 +133,30 @@ impl Plain {
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
-        frame: &Packet,
+        frame: &Look<'_>,
         interface: &InterfaceConfig,
         ip: &Ip,
     ) -> Option<()> {
-        let front = frame.front();
-        if self.last_len != 0 && self.repeats(frame, front) {
-            return Some(());
+        let (front, meta) = (frame.front, frame.meta);
+        if self.last_len != 0 {
+            if self.repeats(frame) {
+                return Some(());
+            }
+            (self.last_len, self.segment.run) = (0, 0);
         }
-        (self.last_len, self.stands_at, self.segment.run) = (0, 0, 0);
-        let below = match self.repeats_below(frame, front) {
+        let below = match self.repeats_below(frame) {
             true => self.below,
-            false => self.read_below(frame, front, interface, ip)?,
+            false => self.read_below(frame, interface, ip)?,
         };
         self.stands_at = below;
+        if let Some(bytes) = front.get(below..).and_then(|bytes| bytes.first_chunk())
+            && self.read_timed(bytes, below, meta)
+        {
+            if self.bytes >= self.len + WORTH {
+                self.note(front, meta.checksum);
+            }
+            return Some(());
+        }
         let (fixed, options) = front.get(below..)?.split_first_chunk::<TCP>()?;
         let control = word(fixed, 12);
         let (len, timestamps) = shape(control, options)?;
@@ -146,7 +166,6 @@ impl Plain {
         if source_port == 0 || destination_port == 0 || segment < len {
             return None;
         }
-        let meta = frame.meta();
         self.head = match meta.checksum {
             ChecksumState::Complete => {
                 let options = if timestamps.is_some() { option_words(options) } else { 0 };
@@ -171,29 +190,62 @@ impl Plain {
         Some(())
     }
 
+    /// Reads the TCP header, which begins with these bytes behind `below` others, if it is as nearly
+    /// all are: with time stamps and nothing else, and a checksum that has to be right. Returns
+    /// whether it is.
+    #[inline(always)]
+    fn read_timed(&mut self, bytes: &[u8; TCP_TIMESTAMPS], below: usize, meta: &Meta) -> bool {
+        let control = word(bytes, 12);
+        let usual = control >> 16 & !u32::from(Flags::PSH.with(Flags::FIN).0) == 0x8010
+            && word(bytes, 20) == TIMESTAMPS
+            && meta.checksum == ChecksumState::Complete;
+        let ports = word(bytes, 0);
+        let (source_port, destination_port) = ((ports >> 16) as u16, ports as u16);
+        let len = below + TCP_TIMESTAMPS;
+        if !usual || source_port == 0 || destination_port == 0 || self.bytes < len {
+            return false;
+        }
+        let sum = checksum::add_words(self.pseudo, twice(bytes, 0));
+        let sum = checksum::add_words(sum, twice(bytes, 8));
+        let sum = checksum::add_words(sum, twice(bytes, 16));
+        let sum = checksum::add_words(sum, twice(bytes, 24));
+        let length = u64::from(((self.bytes - below) as u16).to_be());
+        self.head = Some(checksum::add_words(sum, length));
+        self.len = len;
+        let Arriving { flow, header, segment, .. } = &mut self.segment;
+        (flow.local.port, flow.remote.port) = (destination_port, source_port);
+        (header.source_port, header.destination_port) = (source_port, destination_port);
+        (header.seq, header.ack) = (Seq(word(bytes, 4)), Seq(word(bytes, 8)));
+        header.flags = Flags((control >> 16) as u16 & 0x1ff);
+        header.window = control as u16;
+        header.urgent = word(bytes, 16) as u16;
+        header.options.timestamps = Some((word(bytes, 24), word(bytes, 28)));
+        *segment = meta.gso_size;
+        true
+    }
+
     /// Reads the headers below TCP at the `front` of `frame`. Returns how many bytes they are, if
     /// they are as usual.
     #[inline]
     fn read_below(
         &mut self,
-        frame: &Packet,
-        front: &[u8],
+        frame: &Look<'_>,
         interface: &InterfaceConfig,
         ip: &Ip,
     ) -> Option<usize> {
-        self.below = 0;
+        let (front, meta) = (frame.front, frame.meta);
+        (self.below, self.stands_at) = (0, 0);
         let (at, is_v6) = match interface.is_ethernet {
             true => link(front, interface.vlan)?,
             false => (0, *front.first()? >> 4 == 6),
         };
-        let meta = frame.meta();
         if meta.group || ip.config.loopback == Some(meta.interface) {
             return None;
         }
         if interface.is_ethernet && !is_for(interface.ethernet, front) {
             return None;
         }
-        self.bytes = frame.len();
+        self.bytes = frame.bytes;
         self.segment.interface = meta.interface;
         let (datagram, total) = (front.get(at..)?, self.bytes - at);
         let below = match is_v6 {
@@ -217,14 +269,14 @@ impl Plain {
     /// bytes? Then all that was found of those is true of them: so it is with what comes from
     /// one host, on whatever connection, if it numbers no datagrams. A flow label is anything.
     #[inline(always)]
-    pub(super) fn repeats_below(&self, frame: &Packet, front: &[u8]) -> bool {
-        let meta = frame.meta();
+    pub(super) fn repeats_below(&self, frame: &Look<'_>) -> bool {
+        let (front, meta) = (frame.front, frame.meta);
         let same = match self.below {
             BELOW => same_below::<BELOW, false>(front, &self.last),
             BELOW_V6 => same_below::<BELOW_V6, true>(front, &self.last),
             _ => false,
         };
-        same && frame.len() == self.bytes && meta.interface == self.segment.interface && !meta.group
+        same && frame.bytes == self.bytes && meta.interface == self.segment.interface && !meta.group
     }
 
     /// What IP would have left of `frame`, which [`Plain::read`] has just refused, if nothing was
@@ -276,9 +328,9 @@ impl Plain {
     /// payload? Then all that was read of that is true of it, and what differs is read. Its
     /// headers were found good, but for the checksum, which [`Plain::is_right`] verifies.
     #[inline(always)]
-    pub(super) fn repeats(&mut self, frame: &Packet, front: &[u8]) -> bool {
-        let meta = frame.meta();
-        let same = frame.len() == self.bytes
+    pub(super) fn repeats(&mut self, frame: &Look<'_>) -> bool {
+        let (front, meta) = (frame.front, frame.meta);
+        let same = frame.bytes == self.bytes
             && meta.checksum == self.checksum
             && meta.interface == self.segment.interface
             && !meta.group;
@@ -355,71 +407,16 @@ fn differs<const N: usize>(front: &[u8], last: &[u8; LONGEST]) -> Option<[u32; 2
     same.then(|| [word(front, tcp + SEQ), word(front, tcp + SUM) >> 16])
 }
 
-impl Plain {
-    /// Reads the IPv4 header in front of a segment, if it is as usual: of a datagram of `len`
-    /// bytes that goes from one host to us, whole, without options and with the right sum.
-    /// Returns the sum of the pseudo-header without the length, as words.
-    #[inline(always)]
-    fn v4(&mut self, datagram: &[u8], len: usize, ip: &Ip) -> Option<u64> {
-        let bytes = datagram.first_chunk::<{ ipv4::LEN }>()?;
-        // It may say that it must be whole.
-        let fragment = u16::from_be_bytes([bytes[6], bytes[7]]) & 0xbfff;
-        let usual = bytes[0] == 0x45
-            && bytes[9] == protocol::TCP
-            && fragment == 0
-            && usize::from(u16::from_be_bytes([bytes[2], bytes[3]])) == len;
-        let addresses = raw(bytes, 12) + raw(bytes, 16);
-        let sum = raw(bytes, 0) + raw(bytes, 4) + raw(bytes, 8) + addresses;
-        if !usual || !checksum::is_right(checksum::fold(sum)) {
-            return None;
-        }
-        let source = Ipv4Addr::from_bits(word(bytes, 12));
-        let destination = Ipv4Addr::from_bits(word(bytes, 16));
-        if !ip.has_accepted(source, destination) {
-            return None;
-        }
-        let Arriving { flow, ecn, .. } = &mut self.segment;
-        (flow.local.address, flow.remote.address) = (destination.into(), source.into());
-        *ecn = bytes[1] & ipv4::ECN;
-        Some(addresses + u64::from(u16::from(protocol::TCP).to_be()))
-    }
-
-    /// The same of an IPv6 header without extension headers, of what came by `interface`.
-    #[inline(always)]
-    fn v6(&mut self, datagram: &[u8], len: usize, interface: u16, ip: &Ip) -> Option<u64> {
-        let bytes = datagram.first_chunk::<{ ipv6::LEN }>()?;
-        let (first, second) = (word(bytes, 0), word(bytes, 4));
-        if first >> 28 != 6 || (second >> 8) as u8 != protocol::TCP {
-            return None;
-        }
-        if ipv6::LEN + (second >> 16) as usize != len {
-            return None;
-        }
-        let (source, destination) = (address(bytes, 8), address(bytes, 24));
-        if !ip.has_accepted_v6(source, destination, interface) {
-            return None;
-        }
-        let Arriving { flow, ecn, .. } = &mut self.segment;
-        (flow.local.address, flow.remote.address) = (destination, source);
-        *ecn = (first >> 20) as u8 & ipv4::ECN;
-        let low = raw(bytes, 8) + raw(bytes, 12) + raw(bytes, 16) + raw(bytes, 20);
-        let high = raw(bytes, 24) + raw(bytes, 28) + raw(bytes, 32) + raw(bytes, 36);
-        let addresses = low + high;
-        Some(addresses + u64::from(u16::from(protocol::TCP).to_be()))
-    }
-}
-
-/// The IPv6 address at `at` of a header.
-#[inline(always)]
-fn address(bytes: &[u8; ipv6::LEN], at: usize) -> Address {
-    let octets: [u8; 16] = std::array::from_fn(|i| bytes[at + i]);
-    Ipv6Addr::from(octets).into()
-}
-
 /// The word at `at` in the order of this machine, to be summed.
 #[inline(always)]
-fn raw<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+pub(super) fn raw<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
     u64::from(u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]))
+}
+
+/// Two such words at once, which are added [as such](checksum::add_words).
+#[inline(always)]
+fn twice<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+    u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 
 /// The sum of a TCP header without options.
@@ -448,34 +445,6 @@ pub(super) fn shape(control: u32, options: &[u8]) -> Option<(usize, Option<(u32,
         0x5010 => Some((TCP, None)),
         _ => None,
     }
-}
-
-/// Where the IP header begins, if the frame carries IP with the tag of `vlan` or none, and
-/// whether that is IPv6.
-#[inline(always)]
-fn link(front: &[u8], vlan: Option<u16>) -> Option<(usize, bool)> {
-    let fixed = front.first_chunk::<{ ethernet::LEN }>()?;
-    match u16::from_be_bytes([fixed[12], fixed[13]]) {
-        ethertype::IPV4 => Some((ethernet::LEN, false)),
-        ethertype::IPV6 => Some((ethernet::LEN, true)),
-        ethertype::VLAN => {
-            let tag = front[ethernet::LEN..].first_chunk::<4>()?;
-            let id = u16::from_be_bytes([tag[0], tag[1]]) & 0x0fff;
-            let inner = u16::from_be_bytes([tag[2], tag[3]]);
-            let is_ip = inner == ethertype::IPV4 || inner == ethertype::IPV6;
-            let at = ethernet::LEN + 4;
-            (Some(id) == vlan && is_ip).then_some((at, inner == ethertype::IPV6))
-        }
-        _ => None,
-    }
-}
-
-/// Does `link::input` accept the addresses for the station `ours` alone?
-#[inline(always)]
-fn is_for(ours: EthernetAddress, front: &[u8]) -> bool {
-    let Some(addresses) = front.first_chunk::<12>() else { return false };
-    let (destination, source) = (&addresses[..6], &addresses[6..]);
-    destination == ours.0 && source != ours.0 && source != EthernetAddress::BROADCAST.0
 }
 
 /// The sum of the bytes from `start` on, which is where the headers end, as words.

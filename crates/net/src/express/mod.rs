@@ -10,10 +10,15 @@
 //! the same frames bring a host to the same state by either way, with the same answers
 //! and counters ([`Config::express`](crate::Config::express) turns this way off).
 
+mod addresses;
+mod ethernet;
+mod fields;
 mod input;
+mod look;
 mod output;
 
 pub(crate) use input::Plain;
+pub(crate) use look::Look;
 pub(crate) use output::{Departures, Frame, Pattern, is_plain};
 
 /// The big-endian word at `at`.

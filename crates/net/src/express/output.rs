@@ -1,18 +1,23 @@
 //! The way out: ⑥ ⑦ ⑧ in one go.
 
-use super::{TCP, TCP_TIMESTAMPS, TIMESTAMPS};
+use super::TCP_TIMESTAMPS;
+use super::fields::{Fields, Tcp};
 use crate::ip::Ip;
+use crate::way::Way;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tcp::{Outgoing, PlainSegment, Tcb, TransmitOffload};
 use wire::ipv6::extension;
 use wire::packet::{ChecksumState, Meta};
 use wire::tcp::{Flags, Header};
-use wire::{Address, FlowKey, Instant, Packet, Parts, Seq, checksum, ipv4, ipv6, protocol};
+use wire::{Address, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, ipv6, protocol};
 
 /// Bytes of Ethernet with a tag, and of IPv6: the most that stands in front of a segment
 /// here.
 const BELOW: usize = 18 + ipv6::LEN;
 /// Bytes of Ethernet without a tag, as nearly always, and of IPv4 without options.
 const UNTAGGED: usize = 14 + ipv4::LEN;
+/// The same with TCP's header behind it, with time stamps.
+const USUAL: usize = UNTAGGED + TCP_TIMESTAMPS;
 /// The same of IPv6.
 const UNTAGGED_V6: usize = 14 + ipv6::LEN;
 /// Hosts that a unit remembers the way to; a power of two.
@@ -34,13 +39,20 @@ pub(crate) fn is_plain(header: &Header) -> bool {
 
 /// How frames go to one host: what the layers put in front of a segment.
 struct Departure {
+    /// Its name, of which the last bits are its place.
+    way: Way,
     /// The facts of its frames, with both addresses, the interface and the next hop.
     meta: Meta,
     /// Until when the next hop's address is good.
     until: Instant,
     /// Bytes of the largest datagram.
     mtu: usize,
+    /// Most bytes of payload of a segment with time stamps.
+    room: usize,
     head: [u8; BELOW],
+    /// The length and the type of service that stand in `head`, if it is that of IPv4 without a
+    /// tag, with the sum that goes with them: those of the last frame are often the next one's.
+    last: (usize, u8),
     /// Bytes of `head`.
     len: usize,
     /// The bytes of `head` that are IP's.
@@ -67,7 +79,18 @@ pub(crate) struct Frame {
 /// The ways to the hosts that were sent to last.
 #[derive(Default)]
 pub(crate) struct Departures {
-    places: Vec<Option<Departure>>,
+    /// None, or [`PLACES`].
+    places: Vec<Departure>,
+}
+
+/// How many ways have been found by this process, and one.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+/// Bytes of the longest datagram whose length can be told, behind a header of `ip_len` bytes.
+#[inline(always)]
+fn longest(ip_len: usize) -> usize {
+    // The field counts the header itself in IPv4, and what follows it in IPv6.
+    usize::from(u16::MAX) + if ip_len == ipv6::LEN { ip_len } else { 0 }
 }
 
 /// The place of what goes to `destination`.
@@ -87,21 +110,39 @@ impl Departures {
     /// Is there a way for frames with these facts?
     #[inline]
     pub(crate) fn knows(&self, meta: &Meta, now: Instant) -> bool {
-        let Some(Some(departure)) = self.places.get(place(meta.destination)) else { return false };
+        let Some(departure) = self.places.get(place(meta.destination)) else { return false };
         departure.goes(meta.source, meta.destination, meta.ttl) && now < departure.until
     }
 
     #[inline]
-    fn find(&self, flow: &FlowKey, ttl: u8, now: Instant) -> Option<&Departure> {
-        let departure = self.places.get(place(flow.remote.address))?.as_ref()?;
+    fn find(&mut self, flow: &FlowKey, ttl: u8, now: Instant) -> Option<&mut Departure> {
+        let departure = self.places.get_mut(place(flow.remote.address))?;
         let same = departure.goes(flow.local.address, flow.remote.address, ttl);
         (same && now < departure.until).then_some(departure)
+    }
+
+    /// The same for a flow that took this `way` last, and takes what comes back from now on.
+    #[inline(always)]
+    fn find_again(
+        &mut self,
+        (flow, way): (&FlowKey, &mut Way),
+        ttl: u8,
+        now: Instant,
+    ) -> Option<&mut Departure> {
+        let good = match self.places.get(way.0 as usize % PLACES) {
+            Some(known) => known.way.0 == way.0 && known.meta.ttl == ttl && now < known.until,
+            None => false,
+        };
+        if !good {
+            *way = self.find(flow, ttl, now)?.way;
+        }
+        self.places.get_mut(way.0 as usize % PLACES)
     }
 
     /// The frame of a plain `segment` of `flow`, if the way is known. The payload is taken.
     #[inline(always)]
     pub(crate) fn frame(
-        &self,
+        &mut self,
         (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
         segment: &mut Outgoing,
         ip: &Ip,
@@ -125,22 +166,24 @@ impl Departures {
     /// says it the [short way](Tcb::poll_plain); and what others like it differ from.
     #[inline(always)]
     pub(crate) fn plain(
-        &self,
-        (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
+        &mut self,
+        (flow, way): (&FlowKey, &mut Way),
+        (ttl, tos): (u8, u8),
         (tcb, offload): (&mut Tcb, TransmitOffload),
-        ip: &Ip,
-        now: Instant,
+        (ip, now): (&Ip, Instant),
     ) -> Option<(Frame, Pattern)> {
         if !tcb.may_poll_plain() {
             return None;
         }
-        let departure = self.find(flow, ttl, now)?;
-        let most = departure.ip_len + TCP_TIMESTAMPS + tcb.mss() as usize;
-        if most > departure.mtu.min(departure.longest()) {
+        let departure = self.find_again((flow, way), ttl, now)?;
+        if tcb.mss() as usize > departure.room {
             return None;
         }
+        if let Some(segment) = tcb.poll_alone(now) {
+            return Some((departure.alone((flow, tos), segment, ip), Pattern::LAST));
+        }
         let PlainSegment { seq, ack, flags, window, timestamps, payload, sum } =
-            tcb.poll_plain(now, offload)?;
+            tcb.poll_others(now, offload)?;
         let tcp = Tcp { seq, ack, flags, window, timestamps };
         let full = payload.len() == tcb.mss() as usize && flags == Flags::ACK;
         let pattern = Pattern { header_len: tcp.len(), full };
@@ -153,7 +196,7 @@ impl Departures {
     /// to tell what is missing, or to end it at once.
     #[inline(never)]
     pub(crate) fn unusual(
-        &self,
+        &mut self,
         (flow, (ttl, tos)): (&FlowKey, (u8, u8)),
         segment: &mut Outgoing,
         ip: &Ip,
@@ -222,27 +265,27 @@ impl Departures {
         let sum = u64::from(checksum::sum(ip_head));
         let (source, destination) = (meta.source, meta.destination);
         let pseudo = checksum::pseudo_header(source, destination, protocol::TCP, 0).into();
-        self.places.resize_with(PLACES, || None);
+        self.places.resize_with(PLACES, || Departure::NONE);
         let place = place(destination);
-        let departure = Departure { meta, until, mtu, head, len, ip_len, sum, pseudo, partial };
-        self.places[place] = Some(departure);
-    }
-}
-
-/// What differs from segment to segment of a flow in a TCP header.
-struct Tcp {
-    seq: Seq,
-    ack: Seq,
-    flags: Flags,
-    window: u16,
-    timestamps: Option<(u32, u32)>,
-}
-
-impl Tcp {
-    /// Bytes of the header.
-    #[inline(always)]
-    fn len(&self) -> usize {
-        if self.timestamps.is_some() { TCP_TIMESTAMPS } else { TCP }
+        // What is made here is made seldom.
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let way = Way(number * PLACES as u64 + place as u64);
+        let room = mtu.min(longest(ip_len)).saturating_sub(ip_len + TCP_TIMESTAMPS);
+        let last = (0, 0);
+        self.places[place] = Departure {
+            way,
+            meta,
+            until,
+            mtu,
+            room,
+            head,
+            last,
+            len,
+            ip_len,
+            sum,
+            pseudo,
+            partial,
+        };
     }
 }
 
@@ -262,18 +305,38 @@ pub(crate) struct Pattern {
     pub full: bool,
 }
 
+impl Pattern {
+    /// Of a segment that none follows.
+    const LAST: Pattern = Pattern { header_len: 0, full: false };
+}
+
 impl Departure {
+    /// The way to nobody: it was good for no time.
+    const NONE: Departure = Departure {
+        way: Way(0),
+        meta: Meta::EMPTY,
+        until: Instant::ZERO,
+        mtu: 0,
+        room: 0,
+        head: [0; BELOW],
+        last: (0, 0),
+        len: 0,
+        ip_len: 0,
+        sum: 0,
+        pseudo: 0,
+        partial: false,
+    };
+
     /// Bytes of the longest datagram whose length can be told.
     #[inline(always)]
     fn longest(&self) -> usize {
-        // The field counts the header itself in IPv4, and what follows it in IPv6.
-        usize::from(u16::MAX) + if self.is_v6() { self.ip_len } else { 0 }
+        longest(self.ip_len)
     }
 
     /// The frame of a segment of `len` bytes, which fit.
     #[inline(always)]
     fn frame(
-        &self,
+        &mut self,
         (flow, tos): (&FlowKey, u8),
         tcp: &Tcp,
         len: usize,
@@ -298,6 +361,54 @@ impl Departure {
         Frame { packet, base, len, interface: self.meta.interface }
     }
 
+    /// Have its headers as many bytes as nearly all have, of Ethernet without a tag and IPv4, and has
+    /// the checksum to be right?
+    #[inline(always)]
+    fn is_usual(&self) -> bool {
+        self.len == UNTAGGED && !self.partial
+    }
+
+    /// The frame of this segment, behind which none follows at once.
+    #[inline(always)]
+    fn alone(&mut self, (flow, tos): (&FlowKey, u8), segment: PlainSegment, ip: &Ip) -> Frame {
+        let PlainSegment { seq, ack, flags, window, timestamps, payload, sum } = segment;
+        let tcp = Tcp { seq, ack, flags, window, timestamps };
+        let len = tcp.len() + payload.len();
+        let (true, Some(times), Some(sum)) = (self.is_usual(), timestamps, sum) else {
+            return self.plain((flow, tos), &tcp, len, (payload, sum), ip);
+        };
+        let counted = ipv4::LEN + len;
+        if (counted, tos) != self.last {
+            self.note_last(counted, tos);
+        }
+        let mut fields = Fields::of(flow, &tcp, self.pseudo + len as u64);
+        let base = fields.without_seq();
+        fields.checksum = !checksum::fold(base + u64::from(fields.seq) + u64::from(sum));
+        let below = &self.head;
+        let mut packet = Packet::headed::<USUAL>(&self.meta, payload, |head| {
+            copy::<UNTAGGED>(head, below);
+            if let Some(head) = head.last_chunk_mut::<TCP_TIMESTAMPS>() {
+                fields.emit_timed(head, times);
+            }
+        });
+        packet.meta_mut().tos = tos;
+        Frame { packet, base, len: UNTAGGED + len, interface: self.meta.interface }
+    }
+
+    /// The frame of a segment with a payload in one piece.
+    #[inline(never)]
+    fn plain(
+        &mut self,
+        to: (&FlowKey, u8),
+        tcp: &Tcp,
+        len: usize,
+        (payload, sum): (Slice, Option<u16>),
+        ip: &Ip,
+    ) -> Frame {
+        let payload = Payload { parts: Parts::from_buf([payload]), sum, gso_size: 0 };
+        self.frame(to, tcp, len, payload, ip)
+    }
+
     #[inline(always)]
     fn goes(&self, source: Address, destination: Address, ttl: u8) -> bool {
         let meta = &self.meta;
@@ -320,7 +431,7 @@ impl Departure {
 
     /// Writes the headers below a segment of `len` bytes. `label` is the flow's, of IPv6.
     #[inline(always)]
-    fn emit_below(&self, bytes: &mut [u8], len: usize, tos: u8, label: impl FnOnce() -> u32) {
+    fn emit_below(&mut self, bytes: &mut [u8], len: usize, tos: u8, label: impl FnOnce() -> u32) {
         match self.is_v6() {
             true => self.emit(bytes, len, tos, label()),
             false => self.emit(bytes, self.ip_len + len, tos, 0),
@@ -329,14 +440,14 @@ impl Departure {
 
     /// The same. The length field says `counted`.
     #[inline(always)]
-    fn emit(&self, bytes: &mut [u8], counted: usize, tos: u8, label: u32) {
+    fn emit(&mut self, bytes: &mut [u8], counted: usize, tos: u8, label: u32) {
         // A copy of as many bytes as are known is a few stores.
         match self.len {
             UNTAGGED => {
-                copy::<UNTAGGED>(bytes, &self.head);
-                let Some(bytes) = bytes.first_chunk_mut::<UNTAGGED>() else { return };
-                let Some(ip) = bytes.last_chunk_mut::<{ ipv4::LEN }>() else { return };
-                return self.emit_v4(ip, counted, tos);
+                if (counted, tos) != self.last {
+                    self.note_last(counted, tos);
+                }
+                return copy::<UNTAGGED>(bytes, &self.head);
             }
             UNTAGGED_V6 => copy::<UNTAGGED_V6>(bytes, &self.head),
             len => bytes.copy_from_slice(&self.head[..len]),
@@ -350,6 +461,15 @@ impl Departure {
         } else if let Some(ip) = ip.first_chunk_mut::<{ ipv4::LEN }>() {
             self.emit_v4(ip, counted, tos);
         }
+    }
+
+    /// Writes what differs in an IPv4 header without a tag to where it is copied from.
+    fn note_last(&mut self, counted: usize, tos: u8) {
+        let mut head = self.head;
+        if let Some(ip) = head[..UNTAGGED].last_chunk_mut::<{ ipv4::LEN }>() {
+            self.emit_v4(ip, counted, tos);
+        }
+        (self.head, self.last) = (head, (counted, tos));
     }
 
     /// Writes what differs in an IPv4 header.
@@ -368,80 +488,4 @@ fn copy<const N: usize>(bytes: &mut [u8], head: &[u8; BELOW]) {
     if let (Some(bytes), Some(head)) = (bytes.first_chunk_mut::<N>(), head.first_chunk::<N>()) {
         *bytes = *head;
     }
-}
-
-/// A TCP header in words, as it is written and summed.
-struct Fields {
-    /// Of the pseudo-header.
-    pseudo: u64,
-    ports: u32,
-    seq: u32,
-    ack: u32,
-    /// Offset, flags, window.
-    control: u32,
-    timestamps: Option<(u32, u32)>,
-    checksum: u16,
-}
-
-impl Fields {
-    /// The header of a segment whose pseudo-header has this sum.
-    #[inline(always)]
-    fn of(flow: &FlowKey, tcp: &Tcp, pseudo: u64) -> Fields {
-        let offset: u32 = if tcp.timestamps.is_some() { 0x8000 } else { 0x5000 };
-        Fields {
-            pseudo,
-            ports: u32::from(flow.local.port) << 16 | u32::from(flow.remote.port),
-            seq: tcp.seq.0,
-            ack: tcp.ack.0,
-            control: (offset | u32::from(tcp.flags.0)) << 16 | u32::from(tcp.window),
-            timestamps: tcp.timestamps,
-            checksum: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn pseudo(&self) -> u16 {
-        checksum::fold(self.pseudo)
-    }
-
-    /// Of pseudo-header and header, without the sequence number.
-    #[inline(always)]
-    fn without_seq(&self) -> u64 {
-        let option = self
-            .timestamps
-            .map_or(0, |(value, echo)| u64::from(TIMESTAMPS) + u64::from(value) + u64::from(echo));
-        let words = [self.ports, self.ack, self.control];
-        self.pseudo + words.into_iter().map(u64::from).sum::<u64>() + option
-    }
-
-    /// Writes them to `bytes`, as many as there are.
-    #[inline(always)]
-    fn emit(&self, bytes: &mut [u8]) {
-        match self.timestamps {
-            Some((value, echo)) => {
-                let Some(bytes) = bytes.first_chunk_mut::<TCP_TIMESTAMPS>() else { return };
-                let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
-                self.emit_fixed(fixed);
-                bytes[20..24].copy_from_slice(&TIMESTAMPS.to_be_bytes());
-                bytes[24..32].copy_from_slice(&pair(value, echo));
-            }
-            None => {
-                let Some(fixed) = bytes.first_chunk_mut::<TCP>() else { return };
-                self.emit_fixed(fixed);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn emit_fixed(&self, bytes: &mut [u8; TCP]) {
-        bytes[..8].copy_from_slice(&pair(self.ports, self.seq));
-        bytes[8..16].copy_from_slice(&pair(self.ack, self.control));
-        bytes[16..20].copy_from_slice(&(u32::from(self.checksum) << 16).to_be_bytes());
-    }
-}
-
-/// Two words as they stand in a header.
-#[inline(always)]
-fn pair(a: u32, b: u32) -> [u8; 8] {
-    (u64::from(a) << 32 | u64::from(b)).to_be_bytes()
 }

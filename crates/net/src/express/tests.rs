@@ -13,6 +13,8 @@ use tcp::{Events, Tcb};
 use wire::packet::ChecksumState;
 use wire::{Address, Endpoint, FlowKey, Instant, Packet, checksum, ipv4, ipv6};
 
+use super::Look;
+
 mod posted;
 mod unusual;
 
@@ -393,7 +395,7 @@ fn shares(link: Link) -> (u32, u32, u32) {
         for frame in &to_client {
             let Domain { link, ip, .. } = &client.domain;
             let mut plain = super::Plain::EMPTY;
-            let plain = plain.read(frame, link.interface(0), ip).map(|()| plain);
+            let plain = plain.read(&Look::at(frame), link.interface(0), ip).map(|()| plain);
             all += 1;
             express += u32::from(plain.is_some());
             capable += u32::from(plain.is_some_and(|plain| plain.segment.ecn == ipv4::ECT_0));
@@ -458,18 +460,19 @@ fn runs(link: Link) -> (u32, u32) {
             let (at, bits) = (random.next_u64() as usize % 90, 1 << (random.next_u64() % 8));
             for flip in [None, Some((at, bits))] {
                 let (mut plain, mut alone) = (super::Plain::EMPTY, super::Plain::EMPTY);
-                let _ = plain.read(&pair[0], interface, ip);
+                let _ = plain.read(&Look::at(&pair[0]), interface, ip);
                 let run = plain.segment.run;
                 assert_eq!(run != 0, plain.has_last());
                 let frame = copied(&pair[1], flip);
-                let known = alone.read(&frame, interface, ip).map(|()| facts(&alone));
-                below += u32::from(plain.repeats_below(&frame, frame.front()));
-                if plain.has_last() && plain.repeats(&frame, frame.front()) {
+                let look = Look::at(&frame);
+                let known = alone.read(&look, interface, ip).map(|()| facts(&alone));
+                below += u32::from(plain.repeats_below(&look));
+                if plain.has_last() && plain.repeats(&look) {
                     repeated += 1;
                     assert_eq!(Some(facts(&plain)), known, "{frame:?} {flip:?}");
                     assert_eq!(plain.segment.run, run);
                 } else {
-                    let read = plain.read(&frame, interface, ip).map(|()| facts(&plain));
+                    let read = plain.read(&look, interface, ip).map(|()| facts(&plain));
                     assert_eq!(read, known, "{frame:?} {flip:?}");
                     assert!(plain.segment.run == 0 || plain.segment.run != run);
                 }

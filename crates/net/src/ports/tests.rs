@@ -123,3 +123,19 @@ fn ports_that_do_not_fit_are_not_lost() {
     }
     ports.release(to(80), held);
 }
+
+/// Each connection that was not opened, since the table was full, left something behind for good.
+#[test]
+fn ports_that_were_not_used_leave_nothing() {
+    let mut allocator = PortAllocator::new(100, 200, std::hash::RandomState::new());
+    for n in 0..10_000 {
+        let remote = to(n);
+        allocator.allocate(remote, any).expect("free");
+        allocator.discard(remote);
+    }
+    assert_eq!(allocator.destinations(), 0);
+    // Nor is what was tried given again at once.
+    let one = allocator.allocate(to(1), any).expect("free");
+    allocator.discard(to(1));
+    assert_ne!(allocator.allocate(to(1), any), Some(one));
+}

@@ -12,7 +12,7 @@ use crate::application::Application;
 use crate::arriving::Arriving;
 use crate::connections::{ConnId, Connections};
 use wire::tcp::{Flags, Header};
-use wire::{FlowKey, Parts, Seq};
+use wire::{FlowKey, Parts, Seq, Slice};
 
 /// Most bytes of a batch: what a device with segmentation would send at once.
 const MAX_LEN: u32 = 64 * 1024;
@@ -93,20 +93,31 @@ impl GroBatch {
     /// Adds the payload of a segment behind which the next would begin at `next`.
     #[inline(always)]
     fn add(&mut self, next: Seq, payload: Parts) {
-        (self.next, self.count) = (next, self.count + 1);
+        self.next = next;
+        match payload.into_inner() {
+            // As nearly always.
+            Ok([part]) => self.add_one(part),
+            Err(parts) if self.count == 0 => (self.parts, self.count) = (parts, 1),
+            Err(parts) => {
+                self.count += 1;
+                self.parts.extend(parts);
+            }
+        }
+    }
+
+    /// Adds one that lies in one piece.
+    #[inline(always)]
+    fn add_one(&mut self, part: Slice) {
+        self.count += 1;
         if self.count == 1 {
-            self.parts = payload;
+            self.parts = Parts::from_buf([part]);
             return;
         }
         if self.count == 2 {
             // More may follow: they do not each look for room.
             self.parts.reserve(SEVERAL);
         }
-        match payload.into_inner() {
-            // As nearly always.
-            Ok([part]) => self.parts.push(part),
-            Err(parts) => self.parts.extend(parts),
-        }
+        self.parts.push(part);
     }
 }
 
@@ -164,6 +175,19 @@ impl<A: Application> Transport<A> {
             return Some(payload);
         }
         batch.add(segment.header.seq + len, payload);
+        None
+    }
+
+    /// As [`Transport::coalesce_alike`], of a payload that lies in one piece.
+    #[inline(always)]
+    pub(crate) fn coalesce_next(&mut self, segment: &Arriving, payload: Slice) -> Option<Slice> {
+        let Some(batch) = &mut self.batch else { return Some(payload) };
+        let len = payload.len() as u32;
+        if !batch.goes_on(segment, len) {
+            return Some(payload);
+        }
+        batch.next = segment.header.seq + len;
+        batch.add_one(payload);
         None
     }
 

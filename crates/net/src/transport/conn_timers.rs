@@ -26,7 +26,8 @@ impl ConnTimers {
     /// next deadline, or than a few milliseconds from now.
     #[inline(always)]
     pub(crate) fn arm<U>(&mut self, connection: &mut Connection<U>, now: Instant) {
-        if let Some(deadline) = connection.tcb.next_timeout()
+        if connection.tcb.may_time_out_before(connection.timers.first())
+            && let Some(deadline) = connection.tcb.next_timeout()
             && let Some(at) = connection.timers.needed(deadline, now)
         {
             connection.timers.add(at);

@@ -115,6 +115,12 @@ impl<A: Application> Transport<A> {
         self.down.drain(..)
     }
 
+    /// Is data of so many bytes to be compared with what came before it, or with what will follow?
+    #[inline(always)]
+    pub(crate) fn is_apart(&self, len: usize) -> bool {
+        self.batch.is_some() || len >= coalesce::WORTH
+    }
+
     /// The earliest time at which something has to be done.
     #[inline]
     pub fn next_timeout<C: Connections<A::Connection>>(&self, conns: &C) -> Option<Instant> {

@@ -6,17 +6,62 @@
 //! had to wait until a million connections have sent, peers would take all for lost.
 
 use crate::connections::{ConnId, Connection};
-use std::collections::VecDeque;
 
 /// Names of connections, in the order of their turns.
 #[derive(Default)]
 pub(crate) struct ReadyList {
     /// Something has happened to these.
-    first: VecDeque<ConnId>,
+    first: Names,
     /// These were asked to do something, or have not done all.
-    later: VecDeque<ConnId>,
+    later: Names,
     /// While both parts wait, the next is one of `later`.
     turn: bool,
+}
+
+/// Names, the first in first out: a vector, and how many at its front are gone. Nearly always
+/// all go before others come, and then there is nothing to do but to count.
+#[derive(Default)]
+struct Names {
+    names: Vec<ConnId>,
+    gone: usize,
+}
+
+impl Names {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.names.len() - self.gone
+    }
+
+    #[inline(always)]
+    fn push(&mut self, name: ConnId) {
+        if self.names.len() == self.names.capacity() {
+            self.make_room();
+        }
+        self.names.push(name);
+    }
+
+    /// Those that are gone make room, if they are so many that this is no more work than they were.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        if self.gone > self.names.len() / 2 {
+            self.names.drain(..self.gone);
+            self.gone = 0;
+        } else {
+            self.names.reserve(1);
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<ConnId> {
+        let name = *self.names.get(self.gone)?;
+        self.gone += 1;
+        if self.gone == self.names.len() {
+            self.names.clear();
+            self.gone = 0;
+        }
+        Some(name)
+    }
 }
 
 /// Who has a turn in this round: so many of each part.
@@ -32,7 +77,7 @@ impl ReadyList {
     pub(crate) fn schedule<U>(&mut self, connection: &mut Connection<U>) {
         if !connection.scheduled {
             connection.scheduled = true;
-            self.first.push_back(connection.id);
+            self.first.push(connection.id);
         }
     }
 
@@ -41,7 +86,7 @@ impl ReadyList {
     pub(crate) fn schedule_later<U>(&mut self, connection: &mut Connection<U>) {
         if !connection.scheduled {
             connection.scheduled = true;
-            self.later.push_back(connection.id);
+            self.later.push(connection.id);
         }
     }
 
@@ -58,7 +103,7 @@ impl ReadyList {
             return self.pop_either(turns);
         }
         turns.first = turns.first.checked_sub(1)?;
-        self.first.pop_front()
+        self.first.pop()
     }
 
     /// The same, if some of `later` have a turn, too.
@@ -68,17 +113,17 @@ impl ReadyList {
         self.turn = !is_later;
         if is_later {
             turns.later -= 1;
-            self.later.pop_front()
+            self.later.pop()
         } else {
             turns.first -= 1;
-            self.first.pop_front()
+            self.first.pop()
         }
     }
 
     /// Is there none?
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.first.is_empty() && self.later.is_empty()
+        self.first.len() == 0 && self.later.len() == 0
     }
 }
 

@@ -188,10 +188,11 @@ impl<A: Application> Transport<A> {
             want_sum: !interface.transmit_checksum,
         };
         let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));
-        let Connection { flow, tcb, .. } = connection;
+        let Connection { flow, tcb, way, .. } = connection;
         let mut sent = 0;
         while sent < quota && tcb.wants_transmit() {
-            let (repeat, by) = match down.plain(flow, (ttl, tos), (&mut *tcb, offload), counters) {
+            let plain = down.plain((flow, &mut *way), (ttl, tos), (&mut *tcb, offload), counters);
+            let (repeat, by) = match plain {
                 Some(plain) => (SegmentTemplate::of(&plain.pattern, interface), Some(plain.by)),
                 None => {
                     let way = (interface, (ttl, tos), offload);

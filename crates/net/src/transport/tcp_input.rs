@@ -11,7 +11,7 @@ use tcp::input::listen::Listen;
 use tcp::{Isn, Pressure, Tcb, input, time_wait};
 use wire::packet::ChecksumState;
 use wire::tcp::{Header, mss_for};
-use wire::{Endpoint, FlowKey, Instant, Packet, checksum, protocol};
+use wire::{Endpoint, FlowKey, Instant, Packet, Slice, checksum, protocol};
 
 /// Takes a TCP segment, TCP header in front.
 #[inline]
@@ -97,9 +97,41 @@ impl Arriving {
         }
     }
 
+    /// The same of a payload in one piece that is not empty, and [stands for
+    /// itself](Transport::is_apart). `None`: there is no connection for it.
+    #[inline(always)]
+    pub(crate) fn input_data<A: Application, C: Connections<A::Connection>>(
+        &self,
+        payload: Slice,
+        transport: &mut Transport<A>,
+        conns: &mut C,
+        now: Instant,
+    ) -> Option<()> {
+        let ready = &mut transport.ready;
+        conns.with_flow(&self.flow, move |connection| {
+            let Arriving { header, segment, ecn, .. } = self;
+            connection.tcb.input_data(header, payload, *segment, *ecn, now);
+            ready.schedule(connection);
+        })
+    }
+
+    /// There is no connection for it.
+    #[cold]
+    pub(crate) fn input_stray<A: Application, C: Connections<A::Connection>>(
+        &self,
+        len: usize,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let Arriving { flow, header, interface, ecn, .. } = self;
+        let (flow, header, interface) = (*flow, *header, *interface);
+        let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: None };
+        arrived.without_connection(transport, cx);
+    }
+
     /// The same, if it is not like the segments that wait.
     #[inline(never)]
-    fn input_apart<A: Application, C: Connections<A::Connection>>(
+    pub(crate) fn input_apart<A: Application, C: Connections<A::Connection>>(
         &self,
         payload: wire::Parts,
         transport: &mut Transport<A>,
@@ -115,7 +147,7 @@ impl Arriving {
             ready.schedule(connection);
             connection.id
         });
-        let Arriving { flow, header, interface, ecn, .. } = self;
+        let Arriving { flow, header, .. } = self;
         match found {
             Some(id) => {
                 cx.counters.delivered += 1;
@@ -123,11 +155,7 @@ impl Arriving {
                     transport.batch = Some(GroBatch::new(*flow, id, header));
                 }
             }
-            None => {
-                let (flow, header, interface) = (*flow, *header, *interface);
-                let arrived = Arrived { flow, header, len, interface, ecn: *ecn, syn: None };
-                arrived.without_connection(transport, cx);
-            }
+            None => self.input_stray(len, transport, cx),
         }
     }
 }

@@ -90,6 +90,7 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             while !bin.is_empty() {
                 let stay = bin.len().min(self.shared.stay);
                 self.shared.visit(group, &mut self.egress, timer, |domain, now, egress, timer| {
+                    domain.look_ahead(bin[..stay].iter());
                     let frames = bin.drain(..stay);
                     observed!(timer, observer => input(domain, frames, now, egress, observer));
                 });

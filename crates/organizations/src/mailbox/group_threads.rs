@@ -67,9 +67,7 @@ fn run<A: Application>(mut owner: Owner<A>, mailboxes: &[Arc<Mailbox<A>>]) {
         while let Some(message) = owner.inbox.messages.pop_front() {
             owner.handle_message(message, now);
         }
-        while let Some(frame) = owner.inbox.frames.pop_front() {
-            owner.input(frame, now);
-        }
+        owner.frames(now);
         let round = owner.serve(now, |unit, packet| {
             let mailbox = &mailboxes[usize::from(unit)];
             matches!(mailbox.post(Frame::reassembled(packet)), Posted::Done)

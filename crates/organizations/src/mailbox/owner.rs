@@ -2,7 +2,7 @@
 
 use super::{Frame, Inbox, Mailbox, Message, Shared};
 use crate::runtime::handle::refuse;
-use crate::runtime::worker::DRAIN_TIMEOUT;
+use crate::runtime::worker::{BATCH, DRAIN_TIMEOUT};
 use instrument::{Layer, ThreadTimer, observed};
 use net::application::ConnectError;
 use net::{Application, Call, Domain, Egress, Interfaces};
@@ -94,6 +94,18 @@ impl<A: Application> Owner<A> {
             Message::Stop => {
                 self.stopping = Some(now);
                 self.domain.call(Call::Reset, now, &mut self.egress);
+            }
+        }
+    }
+
+    /// Takes all packets that the inbox has.
+    pub(crate) fn frames(&mut self, now: Instant) {
+        while !self.inbox.frames.is_empty() {
+            let ahead = self.inbox.frames.len().min(BATCH);
+            self.domain.look_ahead(self.inbox.frames.range(..ahead).map(|frame| &frame.packet));
+            for _ in 0..ahead {
+                let Some(frame) = self.inbox.frames.pop_front() else { break };
+                self.input(frame, now);
             }
         }
     }

@@ -249,6 +249,7 @@ impl<A: Application> Owner<A> {
     fn frames(&mut self, now: Instant, observer: &mut impl RoundObserver) {
         let unit = self.domain.unit;
         let mut received = std::mem::take(&mut self.received);
+        self.domain.look_ahead(received.iter());
         for frame in received.drain(..) {
             match net::domain::unit_of(&self.config, &frame, unit.count) {
                 Some(index) if index == unit.index => {}

@@ -181,6 +181,19 @@ impl Cubic {
     }
 }
 
+impl Cubic {
+    /// As [`CongestionControl::on_ack`], with the acknowledgment's own code around it: in slow
+    /// start the sample is never put together.
+    #[inline(always)]
+    pub(super) fn on_ack_of(&mut self, sample: impl Fn() -> Sample) {
+        if self.cwnd < self.ssthresh && sample().grow {
+            self.start(&sample());
+        } else {
+            self.on_ack(&sample());
+        }
+    }
+}
+
 impl CongestionControl for Cubic {
     fn new(initial_window: u32) -> Cubic {
         Cubic {
@@ -204,8 +217,7 @@ impl CongestionControl for Cubic {
         self.ssthresh
     }
 
-    // With the acknowledgment's own code around it, the sample is never put together.
-    #[inline(always)]
+    #[inline]
     fn on_ack(&mut self, a: &Sample) {
         // RFC 9438 5.3/1
         if !a.grow {

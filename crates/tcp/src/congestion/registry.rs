@@ -87,7 +87,7 @@ macro_rules! algorithms {
     // their own, so that none need be in memory for the first.
     (@first $self:ident $sample:ident $first:ident $($variant:ident)*) => {
         if let Control::$first(c) = &mut $self.control {
-            c.on_ack(&$sample());
+            c.on_ack_of($sample);
             $self.window = c.window();
         } else {
             $self.on_ack_of_another(&$sample());

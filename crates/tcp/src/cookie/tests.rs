@@ -92,6 +92,13 @@ fn nothing_else_is_a_cookie() {
     let check = |ack: &Header, now| cookies.check(&flow(9), ack, ISN, now).is_some();
     assert!(check(&ack, now) && check(&ack, now + Duration::from_secs(60)));
     assert!(!check(&ack, now + Duration::from_secs(150)), "too old");
+    // The five bits of its tick are the same again then.
+    for rounds in 1..=3 {
+        assert!(
+            !check(&ack, now + rounds * Duration::from_secs(32 * 64)),
+            "{rounds} rounds too old"
+        );
+    }
     assert!(!check(&ack, Instant::from_millis(1)), "of a time to come");
     assert!(!check(&Header { seq: ack.seq + 1, ..ack }, now));
     assert!(!check(&Header { flags: Flags::ACK.with(Flags::RST), ..ack }, now));

@@ -1,6 +1,6 @@
 //! The ACK field (RFC 9293 3.10.7.4, fifth): what it frees, measures and opens.
 
-use crate::recovery::News;
+use crate::recovery::{Newest, News};
 use crate::timers::Retransmit;
 use crate::{Events, Tcb};
 use wire::Instant;
@@ -20,6 +20,7 @@ impl Tcb {
     /// payload. Returns whether the rest of the segment counts.
     #[inline]
     pub(crate) fn process_ack(&mut self, h: &Header, pure: bool, now: Instant) -> bool {
+        self.unsettle();
         // RFC 5961 5.2/1
         //= RFC 5961 5.2: "((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT)"
         if h.ack.after(self.snd.nxt) || h.ack.before(self.snd.una - self.snd.max_wnd) {
@@ -55,20 +56,31 @@ impl Tcb {
     /// of a connection in which nothing has to be decided?
     #[inline]
     pub(super) fn is_plain_ack(&self, h: &Header) -> bool {
-        h.ack != self.snd.una
-            && h.options.sack.is_empty()
-            && self.is_calm()
-            && self.recovery.tail.is_none()
-            && self.recovery.episode.is_none()
-            && self.board.fack == self.snd.una
+        let settled = || {
+            self.is_calm()
+                && self.recovery.tail.is_none()
+                && self.recovery.episode.is_none()
+                && self.board.fack == self.snd.una
+        };
+        h.ack != self.snd.una && h.options.sack.is_empty() && (self.is_settled() || settled())
     }
 
     /// As [`Tcb::process_ack`], of one that [is as nearly all are](Tcb::is_plain_ack): each
     /// step of that which would do something, and no other.
     #[inline(always)]
     pub(super) fn plain_ack(&mut self, h: &Header, now: Instant) {
+        if let Some(newest) = self.board.acked_alone(h.ack) {
+            // Most of what is to be known of it is known at once.
+            self.plain_ack_of(h, newest.sent, &newest, now);
+        } else if let Some((first_sent, newest)) = self.board.acked_plain(h.ack) {
+            self.plain_ack_of(h, first_sent, &newest, now);
+        }
+    }
+
+    /// The same, of what was sent from `first_sent` on, up to `newest`.
+    #[inline(always)]
+    fn plain_ack_of(&mut self, h: &Header, first_sent: Instant, newest: &Newest, now: Instant) {
         let acked = h.ack.distance_from(self.snd.una);
-        let Some((first_sent, newest)) = self.board.acked_plain(h.ack) else { return };
         self.snd.una = h.ack;
         self.snd.small_end = self.snd.small_end.latest(h.ack);
         self.send.acked(h.ack);
@@ -83,10 +95,11 @@ impl Tcb {
         } else {
             self.timers.set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto()));
         }
-        self.on_plain_news(&newest, acked, rtt, now);
+        self.on_plain_news(newest, acked, rtt, now);
         self.tell_room();
         self.touch();
-        self.update_window(h, true);
+        // RFC 7323 2.3/1
+        self.take_window(h, u32::from(h.window) << self.snd.shift);
     }
 
     /// The same, for what is not [predicted](Tcb::input): as of a FIN.
@@ -151,6 +164,7 @@ impl Tcb {
             // With SACK a duplicate is one that brings news (RFC 6675 2), even if a
             // later one has overtaken it.
             self.touch();
+            self.measure_behind_hole(news, now);
             self.judge_forward(false);
             self.on_news(news, 0, None, now);
             // What is SACKed takes no room.
@@ -229,6 +243,22 @@ impl Tcb {
         Some(rtt)
     }
 
+    /// What is SACKed while something is missing measures the round-trip time as well as what is
+    /// acknowledged: a queue that fills meanwhile would let the time-out of the first segment, which was
+    /// sent again, come before its acknowledgment can. If what is SACKed has taken longer than that
+    /// segment is on its way, it has its time anew (as on Linux).
+    fn measure_behind_hole(&mut self, news: &News, now: Instant) {
+        // RFC 6298 3/1
+        let Some(rtt) = news.fresh_rtt() else { return };
+        self.rtt.sample(rtt);
+        self.rtt.backoff = 0;
+        let waits = self.board.front_sent().map_or(u64::MAX, |sent| now.micros_since(sent));
+        if self.timers.kind == Retransmit::Rto && u64::from(rtt) > waits {
+            let at = now.after_micros(self.rtt.rto());
+            self.timers.set_retransmit(Retransmit::Rto, self.timers.retransmit.max(at));
+        }
+    }
+
     /// The window update of RFC 9293 3.10.7.4. An acknowledgment that is new
     /// brings a new window whatever its sequence number (as in Linux): SND.UNA
     /// with an older window would be beyond the edge that the peer has told.
@@ -246,6 +276,12 @@ impl Tcb {
         if h.ack.before(self.snd.una) || !newer {
             return;
         }
+        self.take_window(h, wnd);
+    }
+
+    /// The segment brings a window of `wnd` bytes, which counts.
+    #[inline(always)]
+    fn take_window(&mut self, h: &Header, wnd: u32) {
         self.snd.wl1 = self.snd.wl1.latest(h.seq);
         if wnd != self.snd.wnd {
             self.snd.wnd = wnd;

@@ -11,7 +11,7 @@ pub(crate) use text::cut_back;
 
 use crate::{State, Tcb};
 use wire::tcp::{Flags, Header};
-use wire::{Instant, Parts};
+use wire::{Instant, Parts, Slice};
 
 /// How many bytes `payload` has.
 #[inline]
@@ -39,19 +39,48 @@ impl Tcb {
         now: Instant,
     ) {
         let now = self.clamp(now);
+        let len = len(&payload);
         match self.state {
             State::Closed | State::Listen => {}
             State::SynSent => self.syn_sent(header, ecn, now),
-            _ => {
-                let len = len(&payload);
-                if !self.may_be_news(ecn) && self.is_predicted(header, len) {
-                    self.predicted(header, len, segment, now, |tcb| tcb.deliver(payload));
-                } else {
-                    self.synchronized(header, payload, (segment, ecn), now);
-                }
+            _ if !self.may_be_news(ecn) && self.is_predicted(header, len) => {
+                self.predicted(header, len, segment, now, |tcb| tcb.deliver(payload));
+                return self.check_short();
             }
+            _ => self.synchronized(header, payload, (segment, ecn), now),
         }
         self.check_touched();
+    }
+
+    /// As [`Tcb::input_coalesced`], of a segment whose payload lies in one piece that is not
+    /// empty, as that of nearly all data. (It is compiled into where that is known.)
+    #[inline(always)]
+    pub fn input_data(
+        &mut self,
+        header: &Header,
+        payload: Slice,
+        segment: u16,
+        ecn: u8,
+        now: Instant,
+    ) {
+        let (h, len) = (header, payload.len() as u32);
+        if len == 0 || !self.settles() || !self.is_next(h, len) {
+            return self.input_coalesced(h, Parts::from_buf([payload]), segment, ecn, now);
+        }
+        let now = self.clamp(now);
+        self.heard(now);
+        self.take_predicted_timestamp(h, now);
+        if h.ack != self.snd.una && h.options.sack.is_empty() {
+            self.plain_ack(h, now);
+        } else if h.ack == self.snd.una && self.is_same_window(h) {
+            self.snd.wl1 = h.seq;
+        } else {
+            self.process_ack(h, false, now);
+        }
+        self.note_segment_size(h, len, segment);
+        self.deliver_one(payload);
+        self.schedule_ack(now);
+        self.check_short();
     }
 
     /// Would the `len` bytes of payload of a segment with this header, whose checksum has
@@ -78,28 +107,35 @@ impl Tcb {
             tcb.rcv.outside = tcb.rcv.outside.saturating_add(len);
             tcb.advance(len);
         });
-        self.check_touched();
+        self.check_short();
     }
 
     /// Is it what nearly all segments are: in order, in ESTABLISHED, with
     /// nothing that needs a decision (Van Jacobson's header prediction)?
     #[inline]
     fn is_predicted(&self, h: &Header, len: u32) -> bool {
-        const MATTER: Flags = Flags(0xf7);
         self.state == State::Established
-            && h.flags.0 & MATTER.0 == Flags::ACK.0
+            && self.is_next(h, len)
+            && self.assembler.is_none()
+            && self.rcv.fin.is_none()
+            && !self.flags.released
+    }
+
+    /// Is it in order, with an acknowledgment of what was sent, a time stamp if one is wanted, and
+    /// nothing unusual?
+    #[inline(always)]
+    fn is_next(&self, h: &Header, len: u32) -> bool {
+        const MATTER: Flags = Flags(0xf7);
+        h.flags.0 & MATTER.0 == Flags::ACK.0
             && h.seq == self.rcv.nxt
-            && h.ack.after_or_at(self.snd.una)
-            && h.ack.before_or_at(self.snd.nxt)
+            // From SND.UNA up to SND.NXT.
+            && h.ack.distance_from(self.snd.una) <= self.snd.nxt.distance_from(self.snd.una)
             && match h.options.timestamps {
                 Some((value, _)) => {
                     self.flags.timestamps && value.wrapping_sub(self.ts.recent) as i32 >= 0
                 }
                 None => !self.flags.timestamps,
             }
-            && self.assembler.is_none()
-            && self.rcv.fin.is_none()
-            && !self.flags.released
             && len <= self.rcv.edge.distance_from(self.rcv.nxt)
     }
 
@@ -113,21 +149,50 @@ impl Tcb {
         now: Instant,
         put: impl FnOnce(&mut Tcb),
     ) {
-        self.heard(now);
-        self.take_timestamp(h, now);
-        if len == 0 || h.ack != self.snd.una || !self.is_same_window(h) {
-            if self.is_plain_ack(h) {
-                self.plain_ack(h, now);
-            } else {
-                self.process_ack(h, len == 0, now);
-            }
-        } else {
-            self.snd.wl1 = h.seq;
-        }
         if len > 0 {
-            self.note_segment_size(h, len, segment);
-            put(self);
-            self.schedule_ack(now);
+            return self.predicted_data(h, len, segment, now, put);
+        }
+        self.heard(now);
+        self.take_predicted_timestamp(h, now);
+        if self.is_plain_ack(h) {
+            self.plain_ack(h, now);
+        } else {
+            self.process_ack(h, true, now);
+        }
+    }
+
+    /// The same, of a segment with data.
+    #[inline(always)]
+    fn predicted_data(
+        &mut self,
+        h: &Header,
+        len: u32,
+        segment: u16,
+        now: Instant,
+        put: impl FnOnce(&mut Tcb),
+    ) {
+        self.heard(now);
+        self.take_predicted_timestamp(h, now);
+        if h.ack == self.snd.una && self.is_same_window(h) {
+            self.snd.wl1 = h.seq;
+        } else if self.is_plain_ack(h) {
+            self.plain_ack(h, now);
+        } else {
+            self.process_ack(h, false, now);
+        }
+        self.note_segment_size(h, len, segment);
+        put(self);
+        self.schedule_ack(now);
+    }
+
+    /// As [`Tcb::take_timestamp`], of a segment that is [predicted](Tcb::is_predicted): its time
+    /// stamp, if it has one, is wanted and not old.
+    #[inline(always)]
+    fn take_predicted_timestamp(&mut self, h: &Header, now: Instant) {
+        if let Some((value, _)) = h.options.timestamps
+            && h.seq.before_or_at(self.rcv.acked)
+        {
+            (self.ts.recent, self.ts.recent_at) = (value, now);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::assembler::Assembler;
 use crate::{Events, Pressure, State, Tcb};
 use wire::tcp::{Flags, Header};
-use wire::{Instant, Parts, Seq};
+use wire::{Instant, Parts, Seq, Slice};
 
 impl Tcb {
     /// Takes in payload and FIN of an acceptable segment.
@@ -87,6 +87,11 @@ impl Tcb {
     /// path may have become smaller).
     #[inline]
     pub(crate) fn note_segment_size(&mut self, h: &Header, len: u32, segment: u16) {
+        let pushed = h.flags.has(Flags::PSH);
+        // The end of a write, which is no longer than what is known: as in transactions.
+        if pushed && segment == 0 && len <= self.rcv.full.into() {
+            return;
+        }
         let several = segment > 0 && len > segment.into();
         let size = if several { segment.into() } else { len };
         // More than we take in one: several, and we do not know of how many bytes.
@@ -95,7 +100,6 @@ impl Tcb {
         }
         let size = size as u16;
         let alike = several || self.rcv.last == size;
-        let pushed = h.flags.has(Flags::PSH);
         if size > self.rcv.full || (alike && (several || !pushed)) {
             self.rcv.full = size;
         }
@@ -112,6 +116,21 @@ impl Tcb {
             // As nearly always.
             Ok([slice]) => self.receive.push(slice, waste),
             Err(mut payload) => payload.drain(..).for_each(|s| self.receive.push(s, waste)),
+        }
+        self.advance(len);
+    }
+
+    /// The same, in one piece.
+    #[inline(always)]
+    pub(crate) fn deliver_one(&mut self, slice: Slice) {
+        let len = slice.len() as u32;
+        debug_assert!(self.assembler.is_none());
+        let outside = self.rcv.outside | self.rcv.memory_outside;
+        if self.receive.is_empty() && outside == 0 && slice.footprint() <= self.waste_limit() {
+            // As nearly always: nothing waits, and what comes wastes less than it may.
+            self.receive.put_alone(slice);
+        } else {
+            self.receive.push(slice, self.waste_allowed());
         }
         self.advance(len);
     }
@@ -213,7 +232,7 @@ impl Tcb {
             self.quick_acks -= 1;
             self.ack_now();
         } else if self.timers.delayed_ack == Instant::FAR_FUTURE {
-            self.timers.delayed_ack = now.after_micros(self.acks.delay);
+            self.timers.delayed_ack = now.after_nanos(self.acks.delay);
         }
     }
 }

@@ -344,12 +344,13 @@ fn two_thousand_small_segments_that_are_lost_together_are_found_in_parts() {
         assert_eq!(p.out().len(), 1);
     }
     p.wait(10);
-    p.sack(1, &[(2000, 2001)]);
+    // As many as show a loss at once.
+    p.sack(1, &[(1998, 2001)]);
     let found = |p: &Peer| p.tcb.board.lost + p.tcb.info().retransmits;
     assert_eq!(found(&p), crate::recovery::LOOKED_AT);
     assert_eq!(p.out()[0].1, 1, "the first goes at once");
     assert_eq!(p.timeout(), 0);
-    assert_eq!(found(&p), 1999);
+    assert_eq!(found(&p), 1997);
     p.say(".", 1, 2001, 0);
     assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Open);
 }

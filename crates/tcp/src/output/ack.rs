@@ -87,6 +87,16 @@ impl Tcb {
         let shift = self.rcv.shift;
         let free = self.free();
         let known = self.rcv.edge.distance_from(self.rcv.nxt);
+        // As nearly always: there is nothing to tell but what the peer knows, which was cut to
+        // what the field can say before.
+        let up = known.wrapping_add((1 << shift) - 1) >> shift;
+        // (It is less than `worthwhile(1)`.)
+        let gain = free.wrapping_sub(known);
+        let same = gain < self.rcv.mss.into() && gain < self.rcv.limit / 2;
+        if same && known > 0 && up << shift <= free && up <= u16::MAX.into() {
+            self.rcv.edge = self.rcv.nxt + (up << shift);
+            return up as u16;
+        }
         let gain = i64::from(free) - i64::from(known);
         let wnd = if gain >= i64::from(self.worthwhile(1)) { free } else { known };
         let mut field = wnd >> shift;

@@ -154,6 +154,7 @@ impl Tcb {
         if !self.flags.dirty {
             return;
         }
+        self.unsettle();
         let now = self.clamp(now);
         self.release_paced(now);
         if self.has_errand() {

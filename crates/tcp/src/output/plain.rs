@@ -4,6 +4,7 @@
 
 use super::{Outgoing, TransmitOffload};
 use crate::recovery::Record;
+use crate::timers::Retransmit;
 use crate::{State, Tcb};
 use wire::tcp::{Flags, Header, Options};
 use wire::{Instant, Parts, Seq, Slice};
@@ -54,15 +55,17 @@ impl Tcb {
     /// the segment need not be moved.)
     #[inline(always)]
     pub fn poll_plain(&mut self, now: Instant, offload: TransmitOffload) -> Option<PlainSegment> {
+        self.poll_alone(now).or_else(|| self.poll_others(now, offload))
+    }
+
+    /// As [`Tcb::poll_plain`], if [`Tcb::poll_alone`] has nothing.
+    #[inline(always)]
+    pub fn poll_others(&mut self, now: Instant, offload: TransmitOffload) -> Option<PlainSegment> {
         let now = now.max(self.now);
         let len = self.plain_amount(now, offload)?;
         let (seq, mss) = (self.snd.nxt, self.mss());
         let (payload, sum) = self.send.next_chunk(seq, len as usize)?;
-        self.now = now;
-        self.flags.override_sws = false;
-        if self.quick_acks > 0 && self.answers(now) {
-            self.quick_acks = 0;
-        }
+        self.begin_plain(now);
         let end = seq + len;
         let all = end == self.send.end;
         let flags = if all { Flags::ACK.with(Flags::PSH) } else { Flags::ACK };
@@ -85,27 +88,88 @@ impl Tcb {
         self.last_sent = now;
         self.start_rto(now);
         if all {
-            self.nothing_to_send();
+            self.all_is_sent(pipe);
         }
         Some(PlainSegment { seq, ack, flags, window, timestamps, payload, sum })
+    }
+
+    /// A segment is sent at `now`.
+    #[inline(always)]
+    fn begin_plain(&mut self, now: Instant) {
+        self.now = now;
+        self.flags.override_sws = false;
+        if self.quick_acks > 0 && self.answers(now) {
+            self.quick_acks = 0;
+        }
+    }
+
+    /// As [`Tcb::poll_plain`], if the segment has all that is queued, and nothing else is in flight:
+    /// an answer, or what is to be answered. What there is to decide about others is decided
+    /// here. (It is compiled into where its frame is written.)
+    #[inline(always)]
+    pub fn poll_alone(&mut self, now: Instant) -> Option<PlainSegment> {
+        let now = now.max(self.now);
+        let len = self.amount_alone(now)?;
+        let (seq, end) = (self.snd.nxt, self.send.end);
+        let (payload, sum) = self.send.only_chunk(len as usize)?;
+        self.begin_plain(now);
+        let timestamps = self.flags.timestamps.then(|| (self.timestamp(now), self.ts.recent));
+        let (ack, window) = (self.rcv.nxt, self.announce());
+        self.acknowledged();
+        let flight = (len, self.board.lost_ever);
+        let then = self.rate.on_send(true, self.delivered, flight, now);
+        self.board.push_alone(Record::alone(seq, len, now, &then));
+        self.snd.nxt = end;
+        self.note_usage_alone(len);
+        if len != self.mss() {
+            self.snd.small_end = end;
+        }
+        self.last_sent = now;
+        // Its timer runs for nothing else, and it needs none for a tail.
+        debug_assert!(self.timers.kind != Retransmit::Rto && self.snd.most_out <= self.mss());
+        self.timers.set_retransmit(Retransmit::Rto, now.after_micros(self.rtt.rto()));
+        self.all_is_sent(len);
+        let flags = Flags::ACK.with(Flags::PSH);
+        Some(PlainSegment { seq, ack, flags, window, timestamps, payload, sum })
+    }
+
+    /// How many bytes that segment has, if it may go.
+    #[inline(always)]
+    fn amount_alone(&self, now: Instant) -> Option<u32> {
+        let len = self.send.end.distance_from(self.snd.nxt);
+        let lets = self.is_settled()
+            && self.flags.dirty
+            && self.snd.nxt == self.snd.una
+            && len.wrapping_sub(1) < self.mss()
+            && len <= self.snd.wnd.min(self.congestion.window())
+            && now < self.last_sent.after_micros(self.rtt.least_rto());
+        // Nothing small is unacknowledged, and a settled connection has no cork.
+        debug_assert!(!lets || self.may_be_small(false));
+        if lets { Some(len) } else { None }
+    }
+
+    /// There is nothing to send until something happens, of a connection in which `pipe` bytes are
+    /// in flight and nothing is lost.
+    #[inline(always)]
+    fn all_is_sent(&mut self, pipe: u32) {
+        self.flags.dirty = false;
+        if pipe < self.congestion.window() {
+            self.rate.on_app_limited(self.delivered, pipe);
+        }
+        self.check_short();
     }
 
     /// May [`Tcb::poll_plain`] have something? `false` is certain, and cheaper.
     #[inline(always)]
     pub fn may_poll_plain(&self) -> bool {
-        matches!(self.state, State::Established | State::CloseWait) && self.unsent() > 0
+        self.send.end != self.snd.nxt
+            && (self.snd.settled.0 || matches!(self.state, State::Established | State::CloseWait))
     }
 
     /// How many bytes go as the next segment, if only the windows decide, and the user.
     #[inline(always)]
-    fn plain_amount(&self, now: Instant, offload: TransmitOffload) -> Option<u32> {
-        let plain = self.flags.dirty
-            && matches!(self.state, State::Established | State::CloseWait)
-            && self.is_calm()
-            && !(self.recovery.tail_due | self.flags.probe_due | self.flags.resuming)
-            && self.reset_reply.is_none()
-            && self.assembler.is_none()
-            && self.acks.dsack.is_none();
+    fn plain_amount(&mut self, now: Instant, offload: TransmitOffload) -> Option<u32> {
+        let plain = self.flags.dirty && self.sends_plainly();
         let (unsent, mss) = (self.unsent() as u32, self.mss());
         let (len, pipe) = (unsent.min(mss), self.snd.nxt.distance_from(self.snd.una));
         let lets = len > 0
@@ -115,7 +179,7 @@ impl Tcb {
             && (len == unsent || offload.segmentation == 0);
         // The first after a pause may have to begin anew.
         let paused = pipe == 0 && now >= self.last_sent.after_micros(self.rtt.least_rto());
-        (plain && lets && !paused).then_some(len)
+        if plain && lets && !paused { Some(len) } else { None }
     }
 }
 

@@ -103,6 +103,16 @@ impl Tcb {
         }
     }
 
+    /// The same, when the `pipe` bytes were sent while nothing else was in flight: then a window of
+    /// data is over.
+    #[inline(always)]
+    pub(crate) fn note_usage_alone(&mut self, pipe: u32) {
+        debug_assert!(self.snd.una.after_or_at(self.snd.usage_end));
+        self.snd.usage_end = self.snd.nxt;
+        self.snd.most_out = pipe;
+        self.snd.cwnd_limited = self.congestion.window() < pipe + self.mss();
+    }
+
     /// Nothing goes out now. Notes whether that is because there is nothing to send:
     /// then the network might deliver more than it does.
     #[inline]

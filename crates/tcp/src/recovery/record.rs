@@ -72,6 +72,49 @@ impl Record {
         }
     }
 
+    /// As [`Record::new`], of a segment of `len` bytes of data that is sent while nothing else is
+    /// in flight.
+    #[inline(always)]
+    pub(crate) fn alone(seq: Seq, len: u32, now: Instant, then: &Snapshot) -> Record {
+        debug_assert!(then.delivered_at == now && then.first_sent == now);
+        Record {
+            sent: now,
+            delivered_at: 0,
+            first_sent: 0,
+            sacked: 0,
+            lost: 0,
+            resent: 0,
+            delivered: then.delivered,
+            in_flight: then.in_flight,
+            lost_before: then.lost,
+            seq,
+            len: len as u16,
+            size: len as u16,
+            run: 1,
+            count: 1,
+            app_limited: then.app_limited,
+        }
+    }
+
+    /// Was nothing else in flight when it was sent?
+    #[inline(always)]
+    pub(super) fn is_first(&self) -> bool {
+        self.delivered_at | self.first_sent == 0
+    }
+
+    /// As [`Record::then`], of one that [was alone](Record::is_first).
+    #[inline(always)]
+    pub(super) fn then_first(&self) -> Snapshot {
+        Snapshot {
+            delivered: self.delivered,
+            delivered_at: self.sent,
+            first_sent: self.sent,
+            app_limited: self.app_limited,
+            in_flight: self.in_flight,
+            lost: self.lost_before,
+        }
+    }
+
     /// How many segments of `mss` bytes from `seq` on, sent now, nothing but their numbers would
     /// tell from it: they need no record of their own.
     #[inline]

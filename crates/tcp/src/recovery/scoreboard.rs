@@ -131,6 +131,11 @@ impl Scoreboard {
     pub(crate) fn push(&mut self, record: Record) {
         self.records.push_back(record);
     }
+    /// The same, while nothing else is in flight.
+    #[inline(always)]
+    pub(crate) fn push_alone(&mut self, record: Record) {
+        self.records.put_alone(record);
+    }
     /// Adds `n` segments of `mss` bytes from `seq` on, in one piece each, that were just sent for
     /// the first time. With the first of them, what is in `then` is in flight. They need one
     /// record if nothing has happened between them.
@@ -261,6 +266,21 @@ impl Scoreboard {
         (self.una, self.fack) = (ack, ack);
         self.decided = self.decided.latest(ack);
         Some((first_sent, newest))
+    }
+
+    /// As [`Scoreboard::acked_plain`], if all of it is one record, of what was sent when nothing
+    /// else was in flight.
+    #[inline(always)]
+    pub(crate) fn acked_alone(&mut self, ack: Seq) -> Option<Newest> {
+        let only = self.records.alone().filter(|r| r.end() == ack && r.is_first())?;
+        let newest = Newest { sent: only.sent, end: ack, again: false, then: only.then_first() };
+        self.step();
+        self.records.drop_alone();
+        self.records.shrink(BUSY);
+        self.first += 1;
+        (self.una, self.fack) = (ack, ack);
+        self.decided = self.decided.latest(ack);
+        Some(newest)
     }
 
     /// Takes off the first record, which has marks, up to `to`.

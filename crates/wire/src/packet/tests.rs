@@ -140,3 +140,21 @@ fn the_payload_is_what_is_left_when_headers_are_pulled_off() {
     empty.push(4);
     assert!(empty.into_payload(4).is_empty());
 }
+
+#[test]
+fn a_packet_of_one_part_gives_it_back_without_its_head() {
+    let meta = Meta { ttl: 7, ..Meta::EMPTY };
+    let packet = Packet::headed(&meta, Slice::copy_of(b"payload"), |head: &mut [u8; 4]| {
+        *head = *b"head";
+    });
+    assert_eq!((packet.to_vec(), packet.meta().ttl), (b"headpayload".to_vec(), 7));
+    let Some((head, part)) = packet.head_and_part() else { panic!("it has one part") };
+    assert_eq!((head, part.as_slice()), (&b"head"[..], &b"payload"[..]));
+    assert_eq!(packet.into_part().unwrap().as_slice(), b"payload");
+    // Of several parts there is none that is all.
+    let several = Packet::copy_of(&[1; 100_000]);
+    assert!(several.head_and_part().is_none());
+    let bytes = several.into_part().unwrap_err();
+    assert_eq!(bytes.iter().map(|part| part.len()).sum::<usize>(), 100_000);
+    assert!(Packet::new().into_part().is_err_and(|parts| parts.is_empty()));
+}

@@ -1,6 +1,7 @@
 //! What a stream asks of [`TcpShared`].
 
 use super::{Phase, State, TcpShared, WriteLimits, lowat};
+use crate::error::SocketError;
 use crate::options::{Setting, TcpOptions};
 use crate::wait::Asked;
 use net::ConnId;
@@ -9,6 +10,17 @@ use platform::atomic::Ordering;
 use std::io;
 use std::task::{Context, Poll, Waker};
 use wire::{FlowKey, Slice};
+
+impl State {
+    /// Why reading ends, if not by the peer's FIN, for who reads: he hears it, whoever has heard before
+    /// why the connection ended.
+    fn take_cut(&mut self) -> Option<SocketError> {
+        if self.finished {
+            return None;
+        }
+        self.error.take().or(self.cut).inspect(|_| self.cut = None)
+    }
+}
 
 impl TcpShared {
     pub(crate) fn flow(&self) -> Option<FlowKey> {
@@ -71,9 +83,7 @@ impl TcpShared {
             return Poll::Ready(Ok((wire::Parts::new(), None)));
         }
         if state.unread.is_empty() {
-            if !state.finished
-                && let Some(error) = state.error.take()
-            {
+            if let Some(error) = state.take_cut() {
                 return Poll::Ready(Err(error.into()));
             }
             if state.eof {
@@ -152,13 +162,15 @@ impl TcpShared {
         TcpShared::to_notify(&mut state)
     }
 
-    /// No more will be written. `Err` if there is no connection.
-    pub(crate) fn shutdown_write(&self) -> io::Result<Option<ConnId>> {
+    /// No more will be written. `Err` if there is no connection. Who waits to write hears of it, for there may
+    /// never be room.
+    pub(crate) fn shutdown_write(&self, wakes: &mut Vec<Waker>) -> io::Result<Option<ConnId>> {
         let mut state = self.state.lock();
         if state.phase == Phase::Closed {
             return Err(io::ErrorKind::NotConnected.into());
         }
         state.pending.shutdown = true;
+        state.writers.take(wakes);
         state.closing_begins();
         Ok(TcpShared::to_notify(&mut state))
     }

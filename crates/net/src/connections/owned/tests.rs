@@ -35,7 +35,12 @@ fn whoever_looks_for_a_flow_finds_its_connection_or_none() {
                 let closed = map.remove(&n).and_then(|id| table.close(id, Instant::ZERO));
                 assert!(closed.is_none_or(|c| c.user == n && c.flow == flow(n)), "step {step}");
             }
-            _ => {
+            turn => {
+                if turn % 2 == 0 {
+                    // Whoever is asked for, there or not, changes nothing.
+                    let near = [flow(n), flow((random >> 20) as u16 % 512)];
+                    table.bring_near(&near[..1 + turn as usize % 4 / 2]);
+                }
                 let here = table.with_flow(&flow(n), |c| (c.id, c.user, c.flow));
                 assert_eq!(here, map.get(&n).map(|id| (*id, n, flow(n))), "step {step}");
                 if here.is_some() { found += 1 } else { missed += 1 }

@@ -19,7 +19,7 @@ fn past(link: Link) -> Vec<Flags> {
         for frame in &to_server {
             let Domain { link, ip, .. } = &server.domain;
             let mut plain = crate::express::Plain::EMPTY;
-            if plain.read(frame, link.interface(0), ip).is_none()
+            if plain.read(&Look::at(frame), link.interface(0), ip).is_none()
                 && let Ok(segment) = plain.segment_of(frame.clone())
             {
                 let (header, _) = wire::tcp::Header::parse(segment.front()).expect("a segment");

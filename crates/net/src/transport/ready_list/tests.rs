@@ -1,5 +1,6 @@
-use crate::Call;
+use super::Names;
 use crate::harness::*;
+use crate::{Call, ConnId};
 use wire::tcp::{Flags, Header};
 use wire::{Packet, Seq};
 
@@ -66,4 +67,28 @@ fn who_was_asked_to_send_does_not_wait_until_nobody_hears_anything() {
     }
     let asked = order.iter().filter(|port| **port < FIRST + 10).count();
     assert_eq!(asked, 10, "{order:?}");
+}
+
+#[test]
+fn names_come_out_in_their_order_and_take_no_more_room_than_twice_as_many() {
+    let (mut names, mut pushed, mut popped) = (Names::default(), 0, 0);
+    let name = |slot| ConnId { unit: 0, slot, generation: 0 };
+    for round in 0..2000 {
+        for _ in 0..1 + round % 3 {
+            names.push(name(pushed));
+            pushed += 1;
+        }
+        // There are always some that wait.
+        for _ in 0..(pushed - popped).saturating_sub(40) {
+            assert_eq!(names.pop(), Some(name(popped)));
+            popped += 1;
+        }
+        assert_eq!(names.len(), (pushed - popped) as usize);
+    }
+    assert!(names.names.capacity() <= 256, "{}", names.names.capacity());
+    while let Some(next) = names.pop() {
+        assert_eq!(next, name(popped));
+        popped += 1;
+    }
+    assert_eq!((popped, names.len(), names.gone), (pushed, 0, 0));
 }

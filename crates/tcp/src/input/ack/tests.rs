@@ -66,6 +66,50 @@ fn with_timestamps_retransmissions_are_measured_too() {
     assert_eq!(p.tcb.info().timeouts, 0);
 }
 
+/// A queue fills while the first segment is missing: round trips become longer than the time-out that was
+/// known when it was sent again. Before, nothing measured them until it had come, and all was sent again.
+#[test]
+fn round_trips_behind_a_hole_are_measured() {
+    // RFC 6298 3/1
+    let mut p = Peer::established(Config { initial_window: 60, ..sack() });
+    for _ in 0..60 {
+        p.send(1000);
+        p.out();
+        p.wait(100);
+        let all = p.tcb.snd.nxt.distance_from(p.tcb.snd.una) + p.tcb.info().delivered as u32;
+        p.say(".", 1, all, 0);
+    }
+    let first = p.tcb.snd.una.distance_from(wire::Seq(ISS));
+    let mut rto = p.tcb.info().rto;
+    assert!(rto < Duration::from_millis(410), "{rto:?}");
+    // One each 10 ms, of which the first is lost; each takes 40 ms longer than the one before.
+    let start = p.now;
+    let (mut sent, mut came, mut again) = (0u32, 1u32, None);
+    while came < 40 {
+        let at = p.now.since(start).as_millis() as u32;
+        if at == 10 * sent && sent < 40 {
+            p.send(1000);
+            sent += 1;
+        }
+        if at == 100 + 50 * came {
+            came += 1;
+            p.sack(first, &[(first + 1000, first + 1000 * came)]);
+        }
+        if p.out().iter().any(|said| said.1 == first) && at > 0 {
+            assert_eq!(again, None, "sent again, and then once more after {at} ms");
+            again = Some(at);
+        }
+        p.wait(1);
+        p.tcb.on_timeout(p.now);
+        assert_eq!(p.tcb.info().timeouts, 0, "after {at} ms, sent again at {again:?}");
+        rto = p.tcb.info().rto;
+        if again.is_some_and(|again| at == again + 900) {
+            break;
+        }
+    }
+    assert!(rto > Duration::from_millis(500), "{rto:?}");
+}
+
 #[test]
 fn windows_are_taken_from_the_latest_segment_only() {
     let mut p = Peer::established(bare());
