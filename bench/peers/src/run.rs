@@ -178,6 +178,7 @@ pub fn all(options: &Options<'_>) {
     }
     ip(&format!("netns delete {SPACE}"));
     ip(&format!("netns delete {CLIENT}"));
+    ip("netns delete ana-peers-other");
 }
 
 fn row(load: &Load, stacks: &[&str], mut samples: Vec<Vec<f64>>, rounds: usize) -> String {

@@ -17,12 +17,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const FAR: &str = "ana-peer1";
 
 /// Their names, ours first.
-pub const ALL: [&str; 19] = [
+pub const ALL: [&str; 22] = [
     "anabranch, tasks on its threads",
     "anabranch, tasks on its 2 threads",
     "anabranch, tasks on its threads, busy poll",
+    "anabranch, tasks on its threads, sleeps at once",
     "anabranch, tasks on its threads, BBR",
     "anabranch",
+    "anabranch, sleeps at once",
     "anabranch, io_uring",
     "anabranch, 2 processors",
     "anabranch, BBR",
@@ -35,6 +37,7 @@ pub const ALL: [&str; 19] = [
     "link: TAP",
     "link: TAP, no offload",
     "link: AF_XDP",
+    "link: the kernel, over veth",
     "tunnel: anabranch",
     "tunnel: tun2proxy",
 ];
@@ -81,6 +84,9 @@ pub async fn serve(name: &str) {
         "anabranch, tasks on its threads, busy poll" => {
             units(host(tunnel(1)).busy_poll(Duration::from_micros(100))).await;
         }
+        "anabranch, tasks on its threads, sleeps at once" => {
+            units(host(tunnel(1)).busy_poll(Duration::ZERO)).await;
+        }
         "anabranch, tasks on its threads, BBR" => {
             let tcp = TcpConfig::default().with_congestion(CongestionAlgorithm::Bbr);
             units(host(tunnel(1)).tcp(tcp)).await;
@@ -88,12 +94,18 @@ pub async fn serve(name: &str) {
         "link: TAP" => units(host(station(true))).await,
         "link: TAP, no offload" => units(host(station(false))).await,
         "link: AF_XDP" => units(host(interface())).await,
+        "link: the kernel, over veth" => kernel(),
+        KERNEL => own_sockets().await,
         "anabranch" => anabranch("uniprocessor", 1, our_config()).await,
+        "anabranch, sleeps at once" => {
+            let builder = owner("uniprocessor", 1, our_config());
+            netstack(builder.busy_poll(Duration::ZERO)).await;
+        }
         "anabranch, io_uring" => anabranch("uniprocessor", 1, by_ring()).await,
         "anabranch, 2 processors" => anabranch("processor-per-connection", 2, our_config()).await,
         "anabranch, BBR" => {
-            let bbr = CongestionAlgorithm::Bbr;
-            with_congestion(bbr, "uniprocessor", 1, our_config()).await;
+            let tcp = TcpConfig::default().with_congestion(CongestionAlgorithm::Bbr);
+            netstack(owner("uniprocessor", 1, our_config()).tcp(tcp)).await;
         }
         "anabranch, no offload" => {
             anabranch("uniprocessor", 1, our_config().with_offload(false)).await;
@@ -142,6 +154,54 @@ fn interface() -> Device {
     xdp::open(&config).expect("a device")
 }
 
+/// The kernel's own sockets, by the other end of a pair of interfaces: as said on the command line
+/// in that end's namespace, and that namespace.
+const KERNEL: &str = "the kernel, at the other end";
+const OTHER: &str = "ana-peers-other";
+
+/// Goes on in a namespace of its own, in the same process.
+fn kernel() {
+    let ip = |words: &str| {
+        let done = std::process::Command::new("ip").args(words.split(' ')).status();
+        done.is_ok_and(|status| status.success())
+    };
+    ip(&format!("netns delete {OTHER}"));
+    let steps = [
+        format!("netns add {OTHER}"),
+        format!("link add {DEVICE} type veth peer name {FAR} netns {OTHER}"),
+        format!("-n {OTHER} link set lo up"),
+        format!("-n {OTHER} link set {FAR} up"),
+        format!("-n {OTHER} address add 10.200.0.2/16 dev {FAR}"),
+        format!("-n {OTHER} address add fd00:200::2/64 dev {FAR} nodad"),
+        format!("-n {OTHER} route add default via 10.200.0.1"),
+    ];
+    assert!(steps.iter().all(|words| ip(words)), "a pair of interfaces");
+    let own = std::env::current_exe().expect("it has a path");
+    let mut command = std::process::Command::new("ip");
+    let error = command.args(["netns", "exec", OTHER]).arg(own).args(["stack", KERNEL]).exec();
+    panic!("ip: {error}");
+}
+
+/// The same services on the kernel's sockets.
+async fn own_sockets() {
+    use tokio::net::{TcpListener, UdpSocket};
+    for port in [services::ECHO, services::DISCARD, services::CHARGEN, services::HTTP] {
+        let listener = TcpListener::bind(("::", port)).await.expect("a port");
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(services::serve(stream, port));
+            }
+        });
+    }
+    let udp = UdpSocket::bind("0.0.0.0:7").await.expect("a port");
+    run::ready();
+    let mut bytes = [0; 2048];
+    while let Ok((n, from)) = udp.recv_from(&mut bytes).await {
+        let _ = udp.send_to(&bytes[..n], from).await;
+    }
+}
+
 fn host(device: Device) -> Builder {
     Stack::builder().device(device).organization("uniprocessor")
 }
@@ -170,22 +230,20 @@ async fn units(builder: Builder) {
 }
 
 async fn anabranch(organization: &str, processors: usize, config: ours::Config) {
-    with_congestion(CongestionAlgorithm::Cubic, organization, processors, config).await;
+    netstack(owner(organization, processors, config)).await;
 }
 
-async fn with_congestion(
-    congestion: CongestionAlgorithm,
-    organization: &str,
-    processors: usize,
-    config: ours::Config,
-) {
-    let builder = Stack::builder()
+/// Who takes what comes for any address.
+fn owner(organization: &str, processors: usize, config: ours::Config) -> Builder {
+    Stack::builder()
         .tun(&config.with_queues(processors))
-        .tcp(TcpConfig::default().with_congestion(congestion))
         .organization(organization)
         .processors(processors)
         .owns(Prefix::ALL_V4)
-        .owns(Prefix::ALL_V6);
+        .owns(Prefix::ALL_V6)
+}
+
+async fn netstack(builder: Builder) {
     let netstack = Arc::new(Netstack::start(builder, Limits::default()).expect("a stack"));
     run::ready();
     let sessions = netstack.clone();

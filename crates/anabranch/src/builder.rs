@@ -100,7 +100,7 @@ impl Builder {
             routes: Vec::new(),
             organization: Organization::default(),
             processors: 1,
-            options: Options::default(),
+            options: Options::default().with_short_poll(true),
             tcp: tcp::Config::default(),
             instruments: None,
             drain: Duration::from_secs(2),
@@ -290,9 +290,10 @@ impl Builder {
     /// Lets the threads of `uniprocessor` and `processor-per-connection` look on for so long before they sleep, as
     /// SO_BUSY_POLL does. An answer then does not wait for a processor to wake, which takes some 50 µs on an idle
     /// virtual machine; a thread that has nothing to do takes that much more of its processor each time. Only where
-    /// there is a processor more than there are busy threads. Other organizations ignore it. Default: no time.
+    /// there is a processor more than there are busy threads. Other organizations ignore it. Default: for at most 100 µs,
+    /// and only as long as that pays ([`Options::short_poll`]); no time at all has them sleep at once.
     pub fn busy_poll(mut self, time: Duration) -> Builder {
-        self.options.busy_poll = time;
+        (self.options.busy_poll, self.options.short_poll) = (time, false);
         self
     }
 

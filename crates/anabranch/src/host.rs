@@ -127,6 +127,10 @@ pub enum Event {
     Dhcp6(usize, Dhcp6Flags),
     /// Routers have named other servers for names: see [`Host::dns_servers`].
     DnsServers,
+    /// The device of the interface of this index was deleted, or its descriptor closed. Nothing comes or goes by
+    /// it any more; what goes by others goes on. A TUN or TAP device tells at once, an
+    /// interface of AF_XDP with what is sent next.
+    DeviceGone(usize),
 }
 
 /// The addresses and routes of a running stack ([`Stack::host`](crate::Stack::host)). Cheap
@@ -135,6 +139,16 @@ pub enum Event {
 pub struct Host(Arc<Held>);
 
 impl Host {
+    /// What is to be done when the device of this interface is gone.
+    pub(crate) fn loses(&self, interface: usize) -> impl FnOnce() + Send + 'static {
+        let held = Arc::downgrade(&self.0);
+        move || {
+            if let Some(held) = held.upgrade() {
+                held.tell(Event::DeviceGone(interface));
+            }
+        }
+    }
+
     pub(crate) fn new(held: Arc<Held>) -> Host {
         Host(held)
     }

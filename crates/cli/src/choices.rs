@@ -41,7 +41,7 @@ pub struct Choices {
     pin: bool,
     /// Microseconds for which a thread that has nothing to do looks on before it sleeps, so that an
     /// answer does not wait for a processor to wake: uniprocessor, processor-per-connection
-    /// [default: 0]
+    /// [default: up to 100 in `serve`, as long as that pays; 0 in measurements]
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     busy_poll: Option<u32>,
 }
@@ -64,6 +64,11 @@ impl Choices {
         options.pin = self.pin;
         options.busy_poll = Duration::from_micros(self.busy_poll.unwrap_or(0).into());
         options
+    }
+
+    /// As [`Choices::options`], for a server: threads that are not told otherwise look on while that pays.
+    pub fn for_server(&self) -> Options {
+        self.options().with_short_poll(self.busy_poll.is_none())
     }
 
     /// As [`Choices::options`], for `processors`: there are at least as many virtual

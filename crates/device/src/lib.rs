@@ -45,7 +45,8 @@ pub mod tap;
 pub mod tun;
 pub mod xdp;
 
-use platform::atomic::{AtomicBool, AtomicU64};
+use platform::Mutex;
+use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -183,6 +184,41 @@ pub struct Counts {
     pub receive_dropped: AtomicU64,
     /// The device is gone: somebody has deleted it. Nothing comes or goes.
     pub gone: AtomicBool,
+    /// What is to be done then.
+    when_gone: WhenGone,
+}
+
+#[derive(Default)]
+struct WhenGone(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl std::fmt::Debug for WhenGone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WhenGone")
+    }
+}
+
+impl Counts {
+    /// The device is gone.
+    pub fn set_gone(&self) {
+        if !self.gone.swap(true, Ordering::AcqRel) {
+            self.tell();
+        }
+    }
+
+    /// Has `f` called, once, when the device is gone, on the thread that finds out. It must not wait.
+    pub fn when_gone(&self, f: impl FnOnce() + Send + 'static) {
+        *self.when_gone.0.lock() = Some(Box::new(f));
+        if self.gone.load(Ordering::Acquire) {
+            self.tell();
+        }
+    }
+
+    fn tell(&self) {
+        let told = self.when_gone.0.lock().take();
+        if let Some(told) = told {
+            told();
+        }
+    }
 }
 
 impl std::fmt::Debug for Device {

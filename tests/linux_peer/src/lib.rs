@@ -7,4 +7,4 @@ pub mod cases;
 mod link;
 mod macros;
 
-pub use link::{KERNEL, KERNEL_V6, Link, OURS, OURS_V6, Peer};
+pub use link::{KERNEL, KERNEL_V6, Link, OURS, OURS_V6, Peer, ip, pair};

@@ -78,7 +78,7 @@ impl Peer {
 
     fn stack_at(self, link: Link, (ours, kernel): (IpAddr, IpAddr), prefix: u8) -> Option<Stack> {
         let opened = match link.xdp {
-            true => self.pair(ours, kernel, prefix),
+            true => pair((ours, kernel), prefix, (self.rig.processors, self.rig.processors)),
             false => self.tap(link, kernel, prefix),
         };
         let mut device = opened?;
@@ -121,32 +121,42 @@ impl Peer {
             Err(error) => panic!("{error}"),
         }
     }
+}
 
-    /// A queue for each processor, at both ends.
-    fn pair(self, ours: IpAddr, kernel: IpAddr, prefix: u8) -> Option<Device> {
-        let ip = |arguments: &str| {
-            let done = Command::new("ip").args(arguments.split(' ')).status();
-            done.is_ok_and(|status| status.success())
-        };
-        let n = self.rig.processors;
-        let queues = format!("numrxqueues {n} numtxqueues {n}");
-        if !ip(&format!("link add ana-near {queues} type veth peer name ana-far {queues}")) {
-            println!("skipped: there is no `ip`, or no veth");
-            return None;
-        }
-        for name in ["ana-near", "ana-far"] {
-            tap::disable_ipv6(name);
-            assert!(ip(&format!("link set {name} up")), "{name} comes up");
-        }
-        assert!(ip(&format!("address add {kernel}/{prefix} dev ana-far")), "an address");
-        let config = xdp::Config::new("ana-near").with_take(Take::Prefixes(vec![(ours, 32)]));
-        match xdp::open(&config) {
-            Ok(device) => Some(device),
-            Err(error @ (xdp::Error::NoKernel | xdp::Error::NotAllowed(_))) => {
-                println!("skipped: {error}");
-                None
-            }
-            Err(error) => panic!("{error}"),
-        }
+/// One end of a pair of interfaces with so many queues, by AF_XDP and for so many processors;
+/// `None` if there can be no such device here.
+///
+/// # Panics
+/// If the device fails for any other reason.
+pub fn pair(
+    (ours, kernel): (IpAddr, IpAddr),
+    prefix: u8,
+    (queues, processors): (usize, usize),
+) -> Option<Device> {
+    let q = format!("numrxqueues {queues} numtxqueues {queues}");
+    if !ip(&format!("link add ana-near {q} type veth peer name ana-far {q}")) {
+        println!("skipped: there is no `ip`, or no veth");
+        return None;
     }
+    for name in ["ana-near", "ana-far"] {
+        tap::disable_ipv6(name);
+        assert!(ip(&format!("link set {name} up")), "{name} comes up");
+    }
+    assert!(ip(&format!("address add {kernel}/{prefix} dev ana-far")), "an address");
+    let take = Take::Prefixes(vec![(ours, 32)]);
+    let config = xdp::Config::new("ana-near").with_take(take).with_processors(processors);
+    match xdp::open(&config) {
+        Ok(device) => Some(device),
+        Err(error @ (xdp::Error::NoKernel | xdp::Error::NotAllowed(_))) => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Calls the program `ip`; does it succeed?
+pub fn ip(arguments: &str) -> bool {
+    let done = Command::new("ip").args(arguments.split(' ')).status();
+    done.is_ok_and(|status| status.success())
 }

@@ -13,7 +13,7 @@ use crate::tasks::Starts;
 use crate::unit;
 use crate::{Error, Prefix};
 use ::device::capture::Hub;
-use ::device::{Device, Medium, spread};
+use ::device::{Counts, Device, Medium, spread};
 use net::hash::Purpose;
 use net::{Config, Discovery, OwnedPrefix, Unit};
 use organizations::{Clock, Instruments, Setup};
@@ -42,8 +42,8 @@ impl Builder {
         config.tcp = Arc::new(self.tcp);
         config.epoch = time_of_day();
         let queues = self.organization.queues_on(self.processors);
-        let names: Vec<String> =
-            self.devices.iter().map(|(device, _)| device.name.clone()).collect();
+        let known = |(device, _): &(Device, _)| (device.name.clone(), device.counts.clone());
+        let (names, counts): (Vec<String>, Vec<_>) = self.devices.iter().map(known).unzip();
         let servers: Result<_, _> = self.dns.iter().map(|server| server.on(&names)).collect();
         let servers = servers?;
         let mut devices = add_interfaces(&mut config, self.devices, queues, &forming)?;
@@ -78,6 +78,8 @@ impl Builder {
         let stack = Stack::new((view, starts), (config, names, clock), self.drain, resolver);
         // Only here.
         let _ = of.set(stack.downgrade());
+        let lost = |(at, counts): (_, Arc<Counts>)| counts.when_gone(stack.host().loses(at));
+        counts.into_iter().enumerate().for_each(lost);
         stack.servers().set(Origin::Builder, servers);
         #[cfg(feature = "control")]
         if let Some(name) = self.control {

@@ -34,6 +34,15 @@ struct State {
     watching: Vec<(Weak<()>, SyncSender<Event>)>,
 }
 
+impl State {
+    fn tell(&mut self, event: Event) {
+        let hears = |to: &SyncSender<Event>| {
+            !matches!(to.try_send(event), Err(TrySendError::Disconnected(_)))
+        };
+        self.watching.retain(|(_, to)| hears(to));
+    }
+}
+
 impl std::fmt::Debug for Held {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Held").field("names", &self.names).finish_non_exhaustive()
@@ -115,13 +124,13 @@ impl Held {
         // Before the one until now goes: who asks in between finds either.
         config.host.publish(&config);
         state.config = config;
-        let hears = |to: &SyncSender<Event>, event| {
-            !matches!(to.try_send(event), Err(TrySendError::Disconnected(_)))
-        };
-        for event in events {
-            state.watching.retain(|(_, to)| hears(to, event));
-        }
+        events.into_iter().for_each(|event| state.tell(event));
         Ok(())
+    }
+
+    /// Tells those who watch.
+    pub(super) fn tell(&self, event: Event) {
+        self.state.lock().tell(event);
     }
 
     pub(super) fn set_lifetimes(

@@ -3,10 +3,7 @@
 use super::{Kind, Naming, Opened, Peer, Request, Trial};
 use crate::failure::Failure;
 use crate::finding::{CAP_BPF, CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_ADMIN, Finding, Rights, read};
-use anabranch::device::Steering;
 use device::xdp::{self, Take};
-use device::{Device, spread};
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::IpAddr;
 
@@ -34,24 +31,12 @@ fn open(request: &Request<'_>) -> Result<Opened, Failure> {
     let name = request.name;
     let one = |address: &IpAddr| (*address, if address.is_ipv4() { 32 } else { 128 });
     let ours = std::iter::once(&request.ours).chain(request.others).map(one).collect();
-    let config =
-        xdp::Config::new(name).with_take(Take::Prefixes(ours)).with_offload(request.offload);
-    let has = xdp::offer(name).map_or(1, |offer| offer.queues);
-    if has > 1 && has != request.queues {
-        return Err(Failure::refused(format!(
-            "`{name}` has {has} receive queues for {} processors, and none must be left over: \
-             `ethtool -L {name} combined {}`, or --processors {has}",
-            request.queues, request.queues
-        )));
-    }
+    let config = xdp::Config::new(name)
+        .with_take(Take::Prefixes(ours))
+        .with_offload(request.offload)
+        .with_processors(request.queues);
     let device = xdp::open(&config).map_err(Failure::refused)?;
-    Ok(Opened { device: for_each(device, request.queues), peer: Peer::Kernel })
-}
-
-/// A queue for each of so many processors, where the interface has one.
-fn for_each(device: Device, queues: usize) -> Device {
-    let seed = RandomState::new().hash_one("steering");
-    spread::over(device, queues, Steering::new(seed))
+    Ok(Opened { device, peer: Peer::Kernel })
 }
 
 fn examine(rights: &Rights) -> Vec<Finding> {

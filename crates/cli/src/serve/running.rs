@@ -168,7 +168,7 @@ fn start_stack(
         .device(device)
         .organization(&args.organization)
         .processors(settings.processors)
-        .options(args.choices.options())
+        .options(args.choices.for_server())
         .burst(args.choices.burst())
         .tcp(server_config(settings.offload).with_congestion(args.congestion.algorithm()))
         .errors_per_second(args.answers_per_second)

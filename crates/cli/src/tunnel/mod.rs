@@ -82,8 +82,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub processors: u16,
     /// Microseconds for which a thread of the stack that has nothing to do looks on before it sleeps
-    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
-    pub busy_poll: u32,
+    /// [default: up to 100, as long as that pays]
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub busy_poll: Option<u32>,
     /// Mbit/s that a connection or a UDP session may take each way; without, as much as it can
     #[arg(long, value_name = "MBIT", value_parser = rate)]
     pub rate: Option<f64>,
@@ -197,13 +198,15 @@ fn open(args: &Args) -> Result<(Netstack, Arc<Counts>), Failure> {
     }
     let device = tun::open(&config).map_err(|e| Failure::refused(anabranch::Error::from(e)))?;
     let counts = device.counts.clone();
-    let builder = Stack::builder()
+    let mut builder = Stack::builder()
         .device(device)
         .owns(Prefix::ALL_V4)
         .owns(Prefix::ALL_V6)
         .organization(&args.organization)
-        .processors(args.processors.into())
-        .busy_poll(Duration::from_micros(args.busy_poll.into()));
+        .processors(args.processors.into());
+    if let Some(microseconds) = args.busy_poll {
+        builder = builder.busy_poll(Duration::from_micros(microseconds.into()));
+    }
     let memory = (args.memory as usize).saturating_mul(1 << 20);
     let limits = Limits::within(memory).with_rates(args.rates());
     Ok((Netstack::start(builder, limits).map_err(Failure::refused)?, counts))

@@ -70,9 +70,9 @@ pub(super) type Half = (Arc<File>, Option<Ring>, Arc<Counts>);
 /// Notes what the kernel has said in place of a frame.
 fn failed(counts: &Counts, code: Option<i32>) {
     // EBADFD: the interface was deleted under us. Its descriptor
-    // is readable for ever; nobody may wait for it.
-    if code == Some(libc::EBADFD) {
-        counts.gone.store(true, Ordering::Relaxed);
+    // is readable for ever; nobody may wait for it. EBADF: somebody has closed that.
+    if matches!(code, Some(libc::EBADFD | libc::EBADF)) {
+        counts.set_gone();
     }
 }
 

@@ -8,25 +8,34 @@
 //! would answer for them, and neither could hear its neighbours. Where the
 //! driver can, the card reads and writes our frames itself; elsewhere the kernel copies.
 //!
-//! Frames come up on the queue that the card has chosen, so a stack of several processors
-//! passes on those whose flow is another's. A program cannot do that: AF_XDP takes on each
-//! queue only what arrived there.
+//! AF_XDP takes on each queue only what arrived there, and on which one that is, the card
+//! decides. So each queue has a socket for each processor, which share the queue's memory, and the
+//! program hands a frame to the socket of the processor that its flow belongs to. No frame comes up
+//! at another, whatever hash the card has, and however many queues.
 //!
 //! Groups and broadcasts stay the kernel's, but for ARP and the solicited-node groups of
 //! IPv6. Frames with a VLAN tag stay the kernel's, too.
 
 mod ethtool;
+mod lost;
+mod port;
 mod program;
 mod queue;
 mod socket;
 
 use crate::tap::Control;
-use crate::{Capabilities, Counts, Device, Medium, bpf};
-use socket::{HEADROOM, Place, patiently};
+use crate::{Capabilities, Counts, Device, Medium, Queue, bpf};
+use lost::Lost;
+use port::Port;
+use program::Spread;
+use queue::{Intake, Outlet};
+use socket::{HEADROOM, Member, Place, Sizes, patiently};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
+use wire::steering::Steering;
 
 pub use ethtool::{Offer, offer};
 pub use socket::available;
@@ -61,6 +70,13 @@ pub struct Config {
     /// How many of its receive queues, from the first; 0: all. Frames that come up on others
     /// are the kernel's.
     pub queues: usize,
+    /// How many processors the device is for: it has a queue for each, at which the frames of
+    /// that processor's flows come up, whatever queue of the interface they arrive on. 0: as many
+    /// as the interface's queues. At most [`MOST_SOCKETS`] by both; where there are as many processors
+    /// as queues, more have a queue each, and frames come up where they arrive.
+    pub processors: usize,
+    /// How flows are spread over processors.
+    pub steering: Steering,
     /// Which frames.
     pub take: Take,
     /// How the program is run.
@@ -82,6 +98,8 @@ impl Config {
         Config {
             interface: interface.into(),
             queues: 0,
+            processors: 0,
+            steering: Steering::new(RandomState::new().hash_one(0)),
             take: Take::Prefixes(Vec::new()),
             mode: Mode::Any,
             copies: false,
@@ -94,6 +112,8 @@ impl Config {
 
 setters! { Config {
     with_queues queues: usize,
+    with_processors processors: usize,
+    with_steering steering: Steering,
     with_take take: Take,
     with_mode mode: Mode,
     with_copies copies: bool,
@@ -147,6 +167,19 @@ pub enum Error {
         /// What was asked for.
         asked: usize,
     },
+    /// More sockets than a process should have for an interface.
+    #[error(
+        "`{name}` has {queues} receive queues, too many for {processors} processors: at most \
+         {MOST_SOCKETS} by both; `ethtool -L {name}` makes them fewer"
+    )]
+    TooManySockets {
+        /// The interface.
+        name: String,
+        /// Its queues.
+        queues: usize,
+        /// The processors.
+        processors: usize,
+    },
     /// More prefixes than a program should compare.
     #[error("{0} prefixes are too many for one interface: at most {MOST_PREFIXES}")]
     TooManyPrefixes(usize),
@@ -166,6 +199,8 @@ debug_is_display!(Error);
 
 /// The most prefixes of [`Take::Prefixes`]: each frame is compared with all of them.
 pub const MOST_PREFIXES: usize = 64;
+/// The most sockets: one for each processor on each queue.
+pub const MOST_SOCKETS: usize = 256;
 /// Frames of a queue, each way.
 const ENTRIES: u32 = 2048;
 /// Bytes of a frame's memory; a small one for small frames.
@@ -197,30 +232,113 @@ pub fn open(config: &Config) -> Result<Device, Error> {
     let Some(&chunk) = chunk else {
         return Err(Error::Mtu { name: name.clone(), mtu, most: MOST_MTU });
     };
-    let Attached { map, link } = attach(config, interface, queues)?;
+    let plan = Plan::new(config, queues)?;
+    let Attached { map, link } = attach(config, interface, &plan)?;
     let trusts = config.trusts_checksums.unwrap_or(offer.driver == "veth");
-    let (counts, mut offload) = (Arc::new(Counts::default()), config.offload);
-    let mut made = Vec::new();
-    for queue in 0..queues as u32 {
-        let place = Place { interface, queue, copies: config.copies };
-        let parts = socket::open(place, ENTRIES, chunk).map_err(step("AF_XDP socket"))?;
-        if let Some(microseconds) = config.busy_poll {
-            parts.socket.poll_busily(microseconds).map_err(step("busy polling"))?;
+    let (counts, lost) = (Arc::new(Counts::default()), Arc::new(Lost::default()));
+    let mut offload = config.offload;
+    let mut ports = Vec::new();
+    for queue in 0..queues {
+        let place = Place { interface, queue: queue as u32, copies: config.copies };
+        let (port, members) = plan.port(place, chunk, &link).map_err(step("AF_XDP socket"))?;
+        for (at, member) in members.iter().enumerate() {
+            if let Some(microseconds) = config.busy_poll {
+                member.socket.poll_busily(microseconds).map_err(step("busy polling"))?;
+            }
+            let key = (queue * plan.members + at) as u32;
+            bpf::insert(map.as_fd(), key, member.socket.as_fd()).map_err(step("map"))?;
         }
-        bpf::insert(map.as_fd(), queue, parts.socket.as_fd()).map_err(step("map"))?;
-        offload &= parts.has_metadata;
-        made.push(queue::queue(parts, ENTRIES, (mtu + LINK, trusts), &counts, &link));
+        offload &= port.has_metadata;
+        ports.push((Arc::new(port), members));
     }
     Ok(Device {
         name: name.clone(),
         capabilities: Capabilities::new(Medium::Ethernet, mtu).with_transmit_checksum(offload),
         ethernet,
-        queues: made,
-        steering: None,
+        queues: plan
+            .deal(ports, (mtu + LINK, trusts), (&counts, &lost))
+            .map_err(step("descriptor"))?,
+        steering: (plan.members > 1).then_some(config.steering),
         queues_detach: false,
         counts,
-        reports: Vec::new(),
+        reports: vec![lost],
     })
+}
+
+/// Which sockets there are, and who has them.
+struct Plan {
+    /// Queues of the interface.
+    queues: usize,
+    /// Queues of the device.
+    processors: usize,
+    /// Sockets on each queue of the interface.
+    members: usize,
+}
+
+impl Plan {
+    fn new(config: &Config, queues: usize) -> Result<Plan, Error> {
+        let processors = if config.processors == 0 { queues } else { config.processors };
+        let members = match queues * processors <= MOST_SOCKETS {
+            true => processors,
+            false if processors == queues => 1,
+            false => {
+                let name = config.interface.clone();
+                return Err(Error::TooManySockets { name, queues, processors });
+            }
+        };
+        Ok(Plan { queues, processors, members })
+    }
+
+    /// Does queue `of` of the device send by socket `member` of queue `queue` of the interface?
+    fn sends(&self, of: usize, (queue, member): (usize, usize)) -> bool {
+        queue == of % self.queues && member == of % self.members
+    }
+
+    /// A queue of the interface, with its sockets.
+    fn port(
+        &self,
+        place: Place,
+        chunk: usize,
+        link: &Arc<OwnedFd>,
+    ) -> io::Result<(Port, Vec<Member>)> {
+        let queue = place.queue as usize;
+        let sends = |member| (0..self.processors).any(|of| self.sends(of, (queue, member)));
+        let sizes = Sizes { entries: ENTRIES, chunk, members: self.members };
+        let (common, members) = socket::open(place, sizes, sends)?;
+        let senders = members.iter().filter(|member| member.transmit.is_some()).count();
+        Ok((Port::new(common, ENTRIES, senders, link), members))
+    }
+
+    /// The device's queues, of these sockets.
+    fn deal(
+        &self,
+        ports: Vec<(Arc<Port>, Vec<Member>)>,
+        limits: (usize, bool),
+        (counts, lost): (&Arc<Counts>, &Arc<Lost>),
+    ) -> io::Result<Vec<Queue>> {
+        let mut parts: Vec<(Vec<Intake>, Option<Outlet>)> = Vec::new();
+        parts.resize_with(self.processors, Default::default);
+        for (queue, (port, members)) in ports.into_iter().enumerate() {
+            let mut senders = 0;
+            for (at, Member { socket, receive, transmit }) in members.into_iter().enumerate() {
+                // With one socket on each of as many queues, each has its own.
+                let of = if self.members == self.processors { at } else { queue };
+                let (socket, port) = (Arc::new(socket), port.clone());
+                if let Some(ring) = transmit {
+                    let (socket, port, sender) = (socket.clone(), port.clone(), senders);
+                    parts[of].1 = Some(Outlet { ring, socket, port, sender });
+                    senders += 1;
+                }
+                lost.watch(&socket);
+                parts[of].0.push(Intake { ring: receive, socket, port, lost: lost.clone() });
+            }
+        }
+        let made = parts.into_iter().map(|(intakes, outlet)| {
+            let outlet = outlet.expect("each sends by one of its sockets");
+            queue::queue(intakes, outlet, limits, counts)
+        });
+        made.collect()
+    }
 }
 
 /// A program at its interface, and the map by which it finds sockets.
@@ -229,7 +347,7 @@ struct Attached {
     link: Arc<OwnedFd>,
 }
 
-fn attach(config: &Config, interface: u32, queues: usize) -> Result<Attached, Error> {
+fn attach(config: &Config, interface: u32, plan: &Plan) -> Result<Attached, Error> {
     const BY_KERNEL: u32 = 2;
     const BY_DRIVER: u32 = 4;
     let name = &config.interface;
@@ -238,8 +356,11 @@ fn attach(config: &Config, interface: u32, queues: usize) -> Result<Attached, Er
     {
         return Err(Error::TooManyPrefixes(prefixes.len()));
     }
-    let map = bpf::sockets(queues as u32).map_err(|e| refused(name, "map", e))?;
-    let program = program::program(&config.take, map.as_raw_fd() as u32);
+    let map = bpf::sockets((plan.queues * plan.members) as u32);
+    let map = map.map_err(|e| refused(name, "map", e))?;
+    let members = plan.members as u32;
+    let spread = (members > 1).then_some(Spread { steering: config.steering, members });
+    let program = program::program(&config.take, map.as_raw_fd() as u32, spread);
     let program = bpf::load(bpf::XDP, &program).map_err(|e| refused(name, "program", e))?;
     let by = |flags| patiently(libc::EBUSY, || bpf::attach_xdp(program.as_fd(), interface, flags));
     let link = match config.mode {

@@ -1,9 +1,13 @@
-//! The XDP program: which frames go to the stack. The kernel keeps all others.
+//! The XDP program: which frames go to the stack, and to which of its processors. The kernel
+//! keeps all others.
+
+mod spread;
 
 use super::Take;
 use crate::bpf::{Instruction, op};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::ethernet::{LEN, ethertype};
+use wire::steering::Steering;
 use wire::{ipv4, ipv6};
 
 // Codes (RFC 9669); the comparisons with 32 do not extend the sign of the immediate.
@@ -21,6 +25,8 @@ pub(super) const JUMP: u8 = 0x05;
 pub(super) const CALL: u8 = 0x85;
 pub(super) const EXIT: u8 = 0x95;
 
+/// Where the context has the queue that the frame arrived on.
+const QUEUE: usize = 16;
 /// The kernel goes on with the frame.
 pub(super) const XDP_PASS: u32 = 2;
 /// `bpf_redirect_map`.
@@ -43,6 +49,12 @@ enum Place {
     Compare,
     /// The next comparison.
     Next(usize),
+    /// The hash of a flow of IPv6.
+    FlowV6,
+    /// The addresses stand in r8, the bytes of the IP header in r7.
+    Ports,
+    /// The hash stands in r6.
+    Spread,
 }
 
 /// A program that is being written.
@@ -67,12 +79,18 @@ impl Assembler {
         self.places.push((place, self.program.len()));
     }
 
-    /// Goes on only with a frame of at least `len` bytes, whose start is in r2 and whose
-    /// end is in r3.
-    fn need(&mut self, len: usize) {
+    /// Goes on with a frame of at least `len` bytes, whose start is in r2 and whose end is in
+    /// r3; else at `or`.
+    fn need(&mut self, len: usize, or: Place) {
         self.put(MOVE, 4, 2, 0, 0);
         self.put(ADD_IMM, 4, 0, 0, len as u32);
-        self.jump(JUMP_ABOVE, 4, 3, 0, Place::Pass);
+        self.jump(JUMP_ABOVE, 4, 3, 0, or);
+    }
+
+    /// Loads the start of the frame into r2 and its end into r3, from the context in r9.
+    fn bounds(&mut self) {
+        self.put(LOAD_WORD, 2, 9, 0, 0);
+        self.put(LOAD_WORD, 3, 9, 4, 0);
     }
 
     /// Takes what has in registers `from`, … these words after it was masked so; else goes
@@ -136,9 +154,8 @@ const TO_V6: usize = LEN + 24;
 /// The part that leaves only frames which are for `prefixes`: they go on at
 /// [`Place::Take`].
 fn choose(a: &mut Assembler, prefixes: &[(IpAddr, u8)]) {
-    a.put(LOAD_WORD, 2, 1, 0, 0);
-    a.put(LOAD_WORD, 3, 1, 4, 0);
-    a.need(LEN + ipv4::LEN);
+    a.bounds();
+    a.need(LEN + ipv4::LEN, Place::Pass);
     a.put(LOAD_HALF, 5, 2, 12, 0);
     let kind = |kind: u16| u32::from(kind.to_be());
     a.jump(JUMP_EQUAL_32_IMM, 5, 0, kind(ethertype::ARP), Place::Arp);
@@ -147,7 +164,7 @@ fn choose(a: &mut Assembler, prefixes: &[(IpAddr, u8)]) {
     a.put(LOAD_WORD, 7, 2, TO_V4, 0);
     a.jump(JUMP, 0, 0, 0, Place::Compare);
     a.place(Place::Arp);
-    a.need(LEN + ARP);
+    a.need(LEN + ARP, Place::Pass);
     a.put(LOAD_WORD, 7, 2, LEN + ARP - 4, 0);
     a.place(Place::Compare);
     for (index, &(address, prefix)) in prefixes.iter().enumerate() {
@@ -157,7 +174,7 @@ fn choose(a: &mut Assembler, prefixes: &[(IpAddr, u8)]) {
     }
     a.jump(JUMP, 0, 0, 0, Place::Pass);
     a.place(Place::V6);
-    a.need(LEN + ipv6::LEN);
+    a.need(LEN + ipv6::LEN, Place::Pass);
     for (register, at) in (5..9).zip((TO_V6..).step_by(4)) {
         a.put(LOAD_WORD, register, 2, at, 0);
     }
@@ -170,8 +187,19 @@ fn choose(a: &mut Assembler, prefixes: &[(IpAddr, u8)]) {
     a.jump(JUMP, 0, 0, 0, Place::Pass);
 }
 
-/// The program that takes such frames, to the sockets in `map`.
-pub(super) fn program(take: &Take, map: u32) -> Vec<Instruction> {
+/// How frames are spread over the sockets of the queue that they arrive on.
+#[derive(Clone, Copy)]
+pub(super) struct Spread {
+    /// The hash of flows.
+    pub(super) steering: Steering,
+    /// Sockets of a queue, one for each processor. The map has them one after the other, queue
+    /// after queue.
+    pub(super) members: u32,
+}
+
+/// The program that takes such frames, to the sockets in `map`: to the first of the frame's
+/// queue, or to the one that the frame's flow belongs to.
+pub(super) fn program(take: &Take, map: u32, spread: Option<Spread>) -> Vec<Instruction> {
     /// The source register of a 64-bit immediate that is a map's descriptor.
     const MAP_FD: u8 = 1;
     let mut a = Assembler::default();
@@ -181,8 +209,11 @@ pub(super) fn program(take: &Take, map: u32) -> Vec<Instruction> {
         choose(&mut a, prefixes);
     }
     a.place(Place::Take);
+    match spread {
+        Some(spread) => spread::index(&mut a, spread),
+        None => a.put(LOAD_WORD, 2, 9, QUEUE, 0),
+    }
     // Where no socket is on the frame's queue, the kernel keeps it.
-    a.put(LOAD_WORD, 2, 9, 16, 0);
     a.put(LOAD_IMM64, 1, MAP_FD, 0, map);
     a.put(0, 0, 0, 0, 0);
     a.put(MOVE_IMM, 3, 0, 0, XDP_PASS);

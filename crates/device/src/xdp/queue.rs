@@ -1,9 +1,12 @@
-//! ① and ⑨ of an AF_XDP socket. The rings of what arrives are the receiving half's, those of
-//! what is sent the transmitting half's, and so are the frames: they share no lock.
+//! ① and ⑨ of AF_XDP sockets: a queue of the device receives by a socket on each queue of the
+//! interface that it has frames from, and sends by one of them.
 
-use super::socket::{Descriptor, METADATA, Parts, Ring, Socket, Umem};
+use super::lost::Lost;
+use super::port::Port;
+use super::socket::{Descriptor, METADATA, Ring, Socket};
 use crate::{Batch, Counts, Queue, Receive, Transmit};
 use platform::atomic::{AtomicBool, Ordering};
+use rustix::event::epoll;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -18,27 +21,24 @@ const FILL_CHECKSUM: u64 = 2;
 /// 32 frames.
 const CALLS: usize = 128;
 
-/// What both halves use.
-struct Shared {
-    socket: Socket,
-    umem: Umem,
+/// A socket that sends.
+pub(super) struct Sender {
+    socket: Arc<Socket>,
     /// What is in the ring to be sent was not all sent: the kernel wants to be asked again.
     unsent: AtomicBool,
     /// The interface was down when the kernel was asked last.
     is_down: AtomicBool,
     counts: Arc<Counts>,
-    /// The program stays at the interface for as long as a queue is there.
-    _attached: Arc<OwnedFd>,
 }
 
-impl Shared {
+impl Sender {
     /// Has the kernel send what is in the ring; `false` if something is left.
     fn send(&self) -> bool {
         let code = self.socket.wake(true).err().and_then(|e: io::Error| e.raw_os_error());
         let left = match code {
             Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR) => true,
             Some(libc::ENXIO | libc::ENODEV) => {
-                self.counts.gone.store(true, Ordering::Relaxed);
+                self.counts.set_gone();
                 false
             }
             // ENETDOWN: it is sent with what follows, once the interface is up.
@@ -48,131 +48,168 @@ impl Shared {
         self.unsent.store(left, Ordering::Relaxed);
         !left
     }
+}
 
-    /// The start of the frame that has this address in it.
-    fn frame(&self, address: u64) -> u64 {
-        address & !(self.umem.chunk as u64 - 1)
+/// A socket that receives.
+pub(super) struct Intake {
+    pub(super) ring: Ring<Descriptor>,
+    pub(super) socket: Arc<Socket>,
+    pub(super) port: Arc<Port>,
+    pub(super) lost: Arc<Lost>,
+}
+
+impl Drop for Intake {
+    fn drop(&mut self) {
+        self.lost.ends(&self.socket);
     }
 }
 
-/// The queue of this socket, which has `entries` frames each way. `longest`: bytes of the
-/// longest frame; `trusts`: checksums of what arrives are not looked at.
+/// By what a queue sends.
+pub(super) struct Outlet {
+    pub(super) ring: Ring<Descriptor>,
+    pub(super) socket: Arc<Socket>,
+    pub(super) port: Arc<Port>,
+    /// Its number among the senders of that port.
+    pub(super) sender: usize,
+}
+
+/// The queue of these sockets. `longest`: bytes of the longest frame; `trusts`: checksums of
+/// what arrives are not looked at.
+///
+/// # Errors
+/// If the system gives no descriptor.
 pub(super) fn queue(
-    parts: Parts,
-    entries: u32,
+    intakes: Vec<Intake>,
+    outlet: Outlet,
     (longest, trusts): (usize, bool),
     counts: &Arc<Counts>,
-    attached: &Arc<OwnedFd>,
-) -> Queue {
-    let Parts { socket, umem, receive, mut fill, transmit, completion, has_metadata } = parts;
-    let chunk = umem.chunk as u64;
-    for frame in 0..u64::from(entries) {
-        fill.put(frame * chunk);
-    }
-    fill.publish();
-    let free = (u64::from(entries)..2 * u64::from(entries)).map(|frame| frame * chunk).collect();
-    let shared = Arc::new(Shared {
+) -> io::Result<Queue> {
+    let Outlet { ring, socket, port, sender } = outlet;
+    let sending = Arc::new(Sender {
         socket,
-        umem,
         unsent: AtomicBool::new(false),
         is_down: AtomicBool::new(false),
         counts: counts.clone(),
-        _attached: attached.clone(),
     });
-    Queue {
-        receive: Box::new(XdpReceive {
-            ring: receive,
-            fill,
-            shared: shared.clone(),
-            longest,
-            trusts,
-        }),
-        transmit: Box::new(XdpTransmit { ring: transmit, completion, shared, free, has_metadata }),
+    let free = port.frames_of(sender);
+    let receive = XdpReceive {
+        any: any(&intakes)?,
+        intakes,
+        first: 0,
+        taken: Vec::new(),
+        sending: sending.clone(),
+        longest,
+        trusts,
+    };
+    let transmit = XdpTransmit { ring, port, sender, sending, free };
+    Ok(Queue { receive: Box::new(receive), transmit: Box::new(transmit) })
+}
+
+/// A descriptor that is readable when one of several sockets is.
+fn any(intakes: &[Intake]) -> io::Result<Option<OwnedFd>> {
+    if intakes.len() < 2 {
+        return Ok(None);
+    }
+    let any = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for Intake { socket, .. } in intakes {
+        epoll::add(&any, socket.as_fd(), epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+    }
+    Ok(Some(any))
+}
+
+impl Intake {
+    fn packet(&self, descriptor: &Descriptor, longest: usize) -> Option<Packet> {
+        let len = descriptor.len as usize;
+        if len > longest {
+            return None;
+        }
+        // SAFETY: the kernel has given us this frame, and has it back only from `receive`.
+        unsafe { self.port.umem.read(descriptor.address, len, Packet::copy_of) }
     }
 }
 
 /// The receiving half.
 struct XdpReceive {
-    ring: Ring<Descriptor>,
-    fill: Ring<u64>,
-    shared: Arc<Shared>,
+    intakes: Vec<Intake>,
+    /// The one that is asked first next time, so that none is left out.
+    first: usize,
+    /// Frames that were read in this call.
+    taken: Vec<u64>,
+    sending: Arc<Sender>,
+    any: Option<OwnedFd>,
     longest: usize,
     trusts: bool,
 }
 
 impl XdpReceive {
-    fn packet(&self, descriptor: &Descriptor) -> Option<Packet> {
-        let len = descriptor.len as usize;
-        if len > self.longest {
-            return None;
+    /// Receives up to `max` by the socket `at`.
+    fn receive_by(&mut self, at: usize, into: &mut Vec<Packet>, max: usize) {
+        let XdpReceive { intakes, taken, sending, longest, trusts, .. } = self;
+        let intake = &mut intakes[at];
+        let before = into.len();
+        while into.len() - before < max {
+            let Some(descriptor) = intake.ring.take() else { break };
+            match intake.packet(&descriptor, *longest) {
+                Some(mut packet) => {
+                    if *trusts {
+                        packet.meta_mut().checksum = ChecksumState::Verified;
+                    }
+                    into.push(packet);
+                }
+                None => {
+                    sending.counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            taken.push(descriptor.address);
         }
-        // SAFETY: the kernel has given us this frame, and has it back only from `receive`.
-        let mut packet =
-            unsafe { self.shared.umem.read(descriptor.address, len, Packet::copy_of) }?;
-        if self.trusts {
-            packet.meta_mut().checksum = ChecksumState::Verified;
+        if !taken.is_empty() {
+            intake.ring.release();
+            if intake.port.fill(taken) {
+                // What fails now is asked for again with the next batch.
+                let _ = intake.socket.wake(false);
+            }
         }
-        Some(packet)
     }
 }
 
 impl Receive for XdpReceive {
     fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
-        if self.shared.unsent.load(Ordering::Relaxed) {
-            self.shared.send();
+        if self.sending.unsent.load(Ordering::Relaxed) {
+            self.sending.send();
         }
-        let before = into.len();
-        let mut taken = 0;
-        while into.len() - before < max {
-            let Some(descriptor) = self.ring.take() else { break };
-            taken += 1;
-            match self.packet(&descriptor) {
-                Some(packet) => into.push(packet),
-                None => {
-                    self.shared.counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-            // As many entries as frames: there is room.
-            self.fill.put(self.shared.frame(descriptor.address));
+        let (before, count) = (into.len(), self.intakes.len());
+        for index in self.first..self.first + count {
+            self.receive_by(index % count, into, max - (into.len() - before));
         }
-        if taken > 0 {
-            self.ring.release();
-            self.fill.publish();
-        }
-        if self.fill.needs_wakeup() {
-            // What fails now is asked for again with the next batch.
-            let _ = self.shared.socket.wake(false);
-        }
+        self.first = (self.first + 1) % count;
         into.len() - before
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
-        (!self.shared.counts.gone.load(Ordering::Relaxed)).then(|| self.shared.socket.as_fd())
+        let fd = self.any.as_ref().map_or(self.intakes[0].socket.as_fd(), |any| any.as_fd());
+        (!self.sending.counts.gone.load(Ordering::Relaxed)).then_some(fd)
     }
 
     fn arm(&mut self) -> bool {
-        let sent = !self.shared.unsent.load(Ordering::Relaxed) || self.shared.send();
-        sent && self.ring.arrived() == 0
+        let sent = !self.sending.unsent.load(Ordering::Relaxed) || self.sending.send();
+        sent && self.intakes.iter().all(|intake| intake.ring.arrived() == 0)
     }
 }
 
 /// The transmitting half.
 struct XdpTransmit {
     ring: Ring<Descriptor>,
-    completion: Ring<u64>,
-    shared: Arc<Shared>,
+    port: Arc<Port>,
+    sender: usize,
+    sending: Arc<Sender>,
     /// Frames that are ours to fill.
     free: Vec<u64>,
-    has_metadata: bool,
 }
 
 impl XdpTransmit {
     /// Takes back the frames that were sent.
     fn reclaim(&mut self) {
-        while let Some(address) = self.completion.take() {
-            self.free.push(self.shared.frame(address));
-        }
-        self.completion.release();
+        self.port.reclaim(self.sender, &mut self.free);
     }
 
     /// Writes `packet` into `frame`; `None` if it can never be sent.
@@ -181,8 +218,8 @@ impl XdpTransmit {
         let partial = meta.checksum == ChecksumState::Partial;
         let field = usize::from(meta.csum_start) + usize::from(meta.csum_offset);
         if meta.gso_size != 0
-            || METADATA + len > self.shared.umem.chunk
-            || partial && (!self.has_metadata || field + 2 > len)
+            || METADATA + len > self.port.umem.chunk
+            || partial && (!self.port.has_metadata || field + 2 > len)
         {
             return None;
         }
@@ -197,7 +234,7 @@ impl XdpTransmit {
             packet.copy_to(bytes);
         };
         // SAFETY: the frame was in `free`, so neither the kernel nor another half uses it.
-        unsafe { self.shared.umem.write(frame, METADATA + len, fill) }?;
+        unsafe { self.port.umem.write(frame, METADATA + len, fill) }?;
         let options = if partial { HAS_METADATA } else { 0 };
         Some(Descriptor { address: frame + METADATA as u64, len: len as u32, options })
     }
@@ -205,7 +242,7 @@ impl XdpTransmit {
     /// Nobody will send what waits, or not soon.
     fn drop_all(&self, batch: &mut Batch) {
         let lost = batch.len() as u64;
-        self.shared.counts.transmit_dropped.fetch_add(lost, Ordering::Relaxed);
+        self.sending.counts.transmit_dropped.fetch_add(lost, Ordering::Relaxed);
         batch.clear();
     }
 
@@ -214,7 +251,7 @@ impl XdpTransmit {
         self.ring.publish();
         for _ in 0..CALLS {
             let wanted = self.ring.unsent() > 0 && self.ring.needs_wakeup();
-            if !wanted || self.shared.send() {
+            if !wanted || self.sending.send() {
                 return;
             }
         }
@@ -223,7 +260,7 @@ impl XdpTransmit {
 
 impl Transmit for XdpTransmit {
     fn transmit(&mut self, batch: &mut Batch) {
-        if self.shared.counts.gone.load(Ordering::Relaxed) {
+        if self.sending.counts.gone.load(Ordering::Relaxed) {
             // What waits must not hold up other interfaces.
             return self.drop_all(batch);
         }
@@ -247,22 +284,22 @@ impl Transmit for XdpTransmit {
                 }
                 None => {
                     self.free.push(frame);
-                    self.shared.counts.transmit_dropped.fetch_add(1, Ordering::Relaxed);
+                    self.sending.counts.transmit_dropped.fetch_add(1, Ordering::Relaxed);
                 }
             }
             batch.pop_front();
         }
         // What an interface that was down has not sent is sent once it is up again.
-        if put || self.shared.unsent.load(Ordering::Relaxed) || self.ring.unsent() > 0 {
+        if put || self.sending.unsent.load(Ordering::Relaxed) || self.ring.unsent() > 0 {
             self.send();
         }
-        if !batch.is_empty() && self.shared.is_down.load(Ordering::Relaxed) {
+        if !batch.is_empty() && self.sending.is_down.load(Ordering::Relaxed) {
             // As on Linux. A thread that has something to send does not sleep, however long that lasts.
             self.drop_all(batch);
         }
     }
 
     fn room(&self) -> usize {
-        self.free.len() + self.completion.arrived()
+        self.free.len() + self.port.returned(self.sender)
     }
 }

@@ -1,4 +1,4 @@
-//! A socket of AF_XDP with its memory (UMEM) and its four rings, as
+//! Sockets of AF_XDP with their memory (UMEM) and their rings, as
 //! Documentation/networking/af_xdp.rst of Linux describes them.
 
 use std::io;
@@ -13,6 +13,7 @@ const TX_RING: libc::c_int = 3;
 const UMEM_REG: libc::c_int = 4;
 const FILL_RING: libc::c_int = 5;
 const COMPLETION_RING: libc::c_int = 6;
+const STATISTICS: libc::c_int = 7;
 const OPTIONS: libc::c_int = 8;
 
 /// Of `OPTIONS`: the driver reads and writes our memory itself.
@@ -234,16 +235,21 @@ impl<T: Copy> Ring<T> {
     }
 }
 
-/// The rings of a socket that is bound, and its memory.
-pub(super) struct Parts {
-    pub(super) socket: Socket,
+/// What the sockets of one queue have in common.
+pub(super) struct Common {
     pub(super) umem: Umem,
-    pub(super) receive: Ring<Descriptor>,
     pub(super) fill: Ring<u64>,
-    pub(super) transmit: Ring<Descriptor>,
     pub(super) completion: Ring<u64>,
     /// Frames that are sent may have metadata before them.
     pub(super) has_metadata: bool,
+}
+
+/// A socket that is bound, and its rings.
+pub(super) struct Member {
+    pub(super) socket: Socket,
+    pub(super) receive: Ring<Descriptor>,
+    /// Of what it sends, if it does.
+    pub(super) transmit: Option<Ring<Descriptor>>,
 }
 
 /// The socket alone.
@@ -327,6 +333,15 @@ impl Socket {
         Ok(Ring { mapping, offsets, mask: entries - 1, producer: 0, consumer: 0, of })
     }
 
+    fn offsets(&self) -> io::Result<[Offsets; 4]> {
+        self.get(MMAP_OFFSETS, [Offsets::default(); 4])
+    }
+
+    /// What the kernel has not done for this socket: `struct xdp_statistics`.
+    pub(super) fn statistics(&self) -> [u64; 6] {
+        self.get(STATISTICS, [0; 6]).unwrap_or_default()
+    }
+
     /// Is this socket, which is bound, one whose frames the driver reads and writes itself?
     fn is_zero_copy(&self) -> bool {
         self.get(OPTIONS, 0_u32).is_ok_and(|options| options & ZERO_COPY != 0)
@@ -360,35 +375,75 @@ pub fn available() -> io::Result<()> {
     new().map(drop)
 }
 
-/// A socket on this queue, with memory for `entries` frames of `chunk` bytes each way.
-/// `entries` is a power of two.
-pub(super) fn open(place: Place, entries: u32, chunk: usize) -> io::Result<Parts> {
-    let socket = new()?;
-    let umem = Umem { memory: Mapping::new(2 * entries as usize * chunk, None)?, chunk };
-    let metadata = socket.register(&umem)?;
-    for ring in [FILL_RING, COMPLETION_RING, RX_RING, TX_RING] {
-        socket.set(SOL_XDP, ring, &entries)?;
-    }
-    let [rx, tx, fr, cr] = socket.get(MMAP_OFFSETS, [Offsets::default(); 4])?;
-    let receive = socket.ring(rx, 0, entries)?;
-    let transmit = socket.ring(tx, 0x8000_0000, entries)?;
-    let fill = socket.ring(fr, 0x1_0000_0000, entries)?;
-    let completion = socket.ring(cr, 0x1_8000_0000, entries)?;
-    bind(&socket, place)?;
-    // A driver that sends from our memory may not know what metadata asks for.
-    let has_metadata = metadata && !socket.is_zero_copy();
-    Ok(Parts { socket, umem, receive, fill, transmit, completion, has_metadata })
+/// How many there are of what.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// Frames each way, a power of two.
+    pub(super) entries: u32,
+    /// Bytes of a frame's memory.
+    pub(super) chunk: usize,
+    /// Sockets.
+    pub(super) members: usize,
 }
 
-fn bind(socket: &Socket, place: Place) -> io::Result<()> {
+/// So many sockets on this queue, which share its memory. `sends`: does this one send?
+pub(super) fn open(
+    place: Place,
+    sizes: Sizes,
+    sends: impl Fn(usize) -> bool,
+) -> io::Result<(Common, Vec<Member>)> {
+    let Sizes { entries, chunk, members } = sizes;
+    let halves = if (0..members).any(&sends) { 2 } else { 1 };
+    let umem = Umem { memory: Mapping::new(halves * entries as usize * chunk, None)?, chunk };
+    let first = new()?;
+    let metadata = first.register(&umem)?;
+    for ring in [FILL_RING, COMPLETION_RING] {
+        first.set(SOL_XDP, ring, &entries)?;
+    }
+    let first = member(first, sizes, sends(0))?;
+    let [_, _, fr, cr] = first.socket.offsets()?;
+    let fill = first.socket.ring(fr, 0x1_0000_0000, entries)?;
+    let completion = first.socket.ring(cr, 0x1_8000_0000, entries)?;
+    bind(&first.socket, place, None)?;
+    let mut made = vec![first];
+    for index in 1..members {
+        let next = member(new()?, sizes, sends(index))?;
+        bind(&next.socket, place, Some(made[0].socket.as_fd()))?;
+        made.push(next);
+    }
+    // A driver that sends from our memory may not know what metadata asks for.
+    let has_metadata = metadata && !made[0].socket.is_zero_copy();
+    Ok((Common { umem, fill, completion, has_metadata }, made))
+}
+
+/// A socket with rings of its own, not bound yet. One of several gets its part of the frames
+/// that arrive and no more, so that nobody is without frames because another does not come.
+fn member(socket: Socket, sizes: Sizes, sends: bool) -> io::Result<Member> {
+    let part = (sizes.entries / sizes.members as u32).max(2);
+    let part = 1 << part.ilog2();
+    socket.set(SOL_XDP, RX_RING, &part)?;
+    if sends {
+        socket.set(SOL_XDP, TX_RING, &sizes.entries)?;
+    }
+    let [rx, tx, ..] = socket.offsets()?;
+    let receive = socket.ring(rx, 0, part)?;
+    let transmit = sends.then(|| socket.ring(tx, 0x8000_0000, sizes.entries)).transpose()?;
+    Ok(Member { socket, receive, transmit })
+}
+
+/// Binds a socket to a queue, with the memory that it has registered or with that of the one
+/// which is bound there.
+fn bind(socket: &Socket, place: Place, with: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    const SHARED_UMEM: u16 = 1;
     const COPY: u16 = 2;
     const USE_NEED_WAKEUP: u16 = 8;
+    let own = USE_NEED_WAKEUP | if place.copies { COPY } else { 0 };
     let address = Address {
         family: libc::AF_XDP as u16,
-        flags: USE_NEED_WAKEUP | if place.copies { COPY } else { 0 },
+        flags: if with.is_some() { SHARED_UMEM } else { own },
         interface: place.interface,
         queue: place.queue,
-        shared: 0,
+        shared: with.map_or(0, |fd| fd.as_raw_fd() as u32),
     };
     patiently(libc::EBUSY, || {
         let len = size_of::<Address>() as libc::socklen_t;

@@ -1,5 +1,7 @@
 use super::*;
+use crate::memory::queue_of;
 use crate::{Batch, namespace};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -53,9 +55,14 @@ fn config() -> Config {
 
 /// Transmits all of `batch` within ten seconds.
 fn transmit_all(device: &mut Device, batch: &mut Batch) {
+    transmit_by(device, 0, batch);
+}
+
+/// The same by this queue.
+fn transmit_by(device: &mut Device, queue: usize, batch: &mut Batch) {
     let end = Instant::now() + Duration::from_secs(10);
     while !batch.is_empty() {
-        device.queues[0].transmit.transmit(batch);
+        device.queues[queue].transmit.transmit(batch);
         assert!(Instant::now() < end, "{} wait for ever", batch.len());
     }
 }
@@ -187,6 +194,8 @@ fn errors_name_the_mend() {
         let many = Take::Prefixes(vec![(IpAddr::from(OURS), 32); 65]);
         assert!(ip("link set ana-near mtu 1500"));
         assert!(matches!(open(&config().with_take(many)), Err(Error::TooManyPrefixes(65))));
+        let crowded = open(&config().with_processors(129)).expect_err("too many").to_string();
+        assert!(crowded.contains("has 2 receive queues, too many for 129"), "{crowded}");
         let most = Take::Prefixes(vec![(IpAddr::from([0; 16]), 0); 64]);
         open(&config().with_take(most)).expect("the verifier takes it");
     });
@@ -266,4 +275,100 @@ fn far_ethernet() -> EthernetAddress {
     let bytes = text.expect("an address").split(':').map(|b| u8::from_str_radix(b, 16));
     let bytes: Vec<u8> = bytes.collect::<Result<_, _>>().expect("numbers");
     EthernetAddress(bytes.try_into().expect("six bytes"))
+}
+
+/// Sends what `wanted` flows say to us, and counts by queue of the device what comes up there,
+/// which has to be what belongs there.
+fn flows(device: &mut Device, steering: &Steering, wanted: usize) -> Vec<usize> {
+    let sockets: Vec<UdpSocket> =
+        (0..wanted).map(|_| UdpSocket::bind("10.97.0.1:0").expect("bind")).collect();
+    for socket in &sockets {
+        socket.send_to(b"x", "10.97.0.2:9").expect("send");
+    }
+    let mut came = vec![0; device.queues.len()];
+    let end = Instant::now() + Duration::from_secs(10);
+    while came.iter().sum::<usize>() < wanted {
+        assert!(Instant::now() < end, "{came:?} of {wanted} came");
+        let count = came.len();
+        for (index, (queue, came)) in device.queues.iter_mut().zip(&mut came).enumerate() {
+            let mut packets = Vec::new();
+            queue.receive.receive(&mut packets, 32);
+            for frame in packets.iter().map(Packet::to_vec) {
+                if frame[12..14] == [8, 0] {
+                    assert_eq!(queue_of(steering, Medium::Ethernet, &frame, count), index);
+                    *came += 1;
+                }
+            }
+        }
+    }
+    came
+}
+
+#[test]
+fn flows_come_up_at_their_processor_whatever_queue_they_arrive_on() {
+    for (queues, processors) in [(2, 2), (1, 2), (2, 3), (3, 2), (2, 1)] {
+        with_pair(queues, || {
+            let config = config().with_processors(processors);
+            let Some(mut device) = open_here(&config) else { return };
+            assert_eq!(device.queues.len(), processors);
+            assert_eq!(device.steering.is_some(), processors > 1);
+            let bytes = device.ethernet.0.map(|b| format!("{b:02x}")).join(":");
+            assert!(ip(&format!("neigh replace 10.97.0.2 lladdr {bytes} dev ana-far")));
+            let came = flows(&mut device, &config.steering, 300);
+            assert!(came.iter().all(|&n| n > 30), "{came:?}");
+            // Somebody waits, and is woken by whichever queue the frame arrives on.
+            for port in 5000..5020 {
+                let socket = UdpSocket::bind(("10.97.0.1", port)).expect("bind");
+                assert!(device.queues.iter_mut().all(|queue| queue.receive.arm()));
+                socket.send_to(b"x", "10.97.0.2:9").expect("send");
+                let queues = device.queues.iter().filter_map(|queue| queue.receive.wait_fd());
+                let mut fds: Vec<_> =
+                    queues.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+                let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
+                assert_eq!(poll(&mut fds, Some(&patience)).expect("poll"), 1, "one is woken");
+                let woken = fds.iter().position(|fd| !fd.revents().is_empty());
+                let mut packets = Vec::new();
+                device.queues[woken.expect("one")].receive.receive(&mut packets, 32);
+                assert_eq!(packets.len(), 1);
+            }
+            // Each sends more than it has frames, by a queue that it may share with others.
+            let socket = UdpSocket::bind("10.97.0.1:0").expect("bind");
+            socket.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
+            let port = socket.local_addr().expect("bound").port();
+            let packet = datagram(&device, far_ethernet(), port, false);
+            for queue in 0..processors {
+                for _ in 0..50 {
+                    let mut batch: Batch = (0..100).map(|_| packet.clone()).collect();
+                    transmit_by(&mut device, queue, &mut batch);
+                    (0..100).for_each(|_| {
+                        socket.recv(&mut [0; 16]).expect("it arrives");
+                    });
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn what_the_kernel_drops_is_counted() {
+    with_pair(1, || {
+        let Some(device) = open_here(&config()) else { return };
+        let count = |name: &str| {
+            let counts = device.reports[0].counts();
+            counts.iter().find(|(known, _)| *known == name).expect("it is counted").1
+        };
+        let bytes = device.ethernet.0.map(|b| format!("{b:02x}")).join(":");
+        assert!(ip(&format!("neigh replace 10.97.0.2 lladdr {bytes} dev ana-far")));
+        let socket = UdpSocket::bind("10.97.0.1:0").expect("bind");
+        let end = Instant::now() + Duration::from_secs(10);
+        // Nobody receives.
+        while count("no_frame_free") + count("ring_full") == 0 {
+            socket.send_to(b"x", "10.97.0.2:9").expect("send");
+            assert!(Instant::now() < end, "more frames than there are find room");
+        }
+        let reports = device.reports.clone();
+        let before = reports[0].counts();
+        drop(device);
+        assert_eq!(reports[0].counts(), before, "as it was");
+    });
 }

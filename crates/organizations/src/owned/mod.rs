@@ -78,11 +78,12 @@ pub(crate) fn start<A: Application + 'static>(
         threads: Threads::new(&setup),
     });
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
-    let busy_poll = setup.options.busy_poll;
+    let options = std::mem::take(&mut setup.options);
     for (index, queues) in queues.into_iter().enumerate() {
         let unit = Unit::new(index as u16, count);
         let application = (setup.application)(unit);
         let (config, clock, mailboxes) = (setup.config.clone(), setup.clock, mailboxes.clone());
+        let watch = Watch::new(&options, setup.processors, &clock);
         let run = move |mut timer: ThreadTimer| {
             // Made here: allocators keep apart what threads ask for, so that no cache
             // line has something of two owners.
@@ -97,7 +98,7 @@ pub(crate) fn start<A: Application + 'static>(
                 stamp: TraceStamp::NONE,
                 handed: 0,
             };
-            owner.run(&mut timer, Watch::new(busy_poll, &clock));
+            owner.run(&mut timer, watch);
             owner.domain.counters
         };
         handle.family.threads.spawn(format!("ana-unit-{index}"), index, run)?;
@@ -155,7 +156,7 @@ impl<A: Application> Owner<A> {
                 return self.end(now);
             }
             if called || received > 0 || posted > 0 {
-                watch.found();
+                watch.found(now);
                 continue;
             }
             if !more && self.egress.is_empty() && watch.looks_on(now) {

@@ -2,6 +2,7 @@
 //! device, its batches, and what it does when a round found nothing new.
 
 use crate::Clock;
+use catalog::Options;
 use device::{Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
 use net::Egress;
@@ -29,38 +30,76 @@ pub(crate) fn rest(full: bool, busy: bool, timer: &mut ThreadTimer, sleep: impl 
     }
 }
 
-/// A thread that looks on for a while before it sleeps.
+/// The longest that a thread looks on of its own accord.
+const SHORT: Duration = Duration::from_micros(100);
+/// What a thread knows of its pauses: a shorter one counts for one, a longer one takes away four. It
+/// looks on from eight on, and sixteen are the most. So of ten pauses eight at least were short.
+const ENOUGH: u8 = 8;
+const MOST: u8 = 16;
+const LONG: u8 = 4;
+
+/// A thread that looks on for a while before it sleeps: for as long as it is told, or for a short
+/// while, as long as that pays.
 pub(crate) struct Watch {
     most: Duration,
+    /// What came of its pauses; `None`: it does as it is told.
+    short: Option<u8>,
     /// Since when there was nothing to do.
     since: Option<Instant>,
 }
 
 impl Watch {
-    /// One that looks on for `most`. A clock that stands still while a thread is awake allows no such thing.
-    pub(crate) fn new(most: Duration, clock: &Clock) -> Watch {
-        #[cfg(shuttle)]
-        let most = (Duration::ZERO, most, clock).0;
-        #[cfg(not(shuttle))]
-        let most = if clock.virtual_time().is_some() { Duration::ZERO } else { most };
-        Watch { most, since: None }
+    /// One of so many threads. A clock that stands still while a thread is awake allows no such thing.
+    pub(crate) fn new(options: &Options, threads: usize, clock: &Clock) -> Watch {
+        let has_spare = || {
+            std::thread::available_parallelism().is_ok_and(|processors| processors.get() > threads)
+        };
+        let stands = cfg!(shuttle) || is_virtual(clock);
+        let most = if stands { Duration::ZERO } else { options.busy_poll };
+        let adapts = !stands && most.is_zero() && options.short_poll && has_spare();
+        Watch { most, short: adapts.then_some(0), since: None }
     }
 
-    /// There was something to do.
+    /// There was something to do `now`.
     #[inline]
-    pub(crate) fn found(&mut self) {
-        self.since = None;
+    pub(crate) fn found(&mut self, now: Instant) {
+        let Some(since) = self.since.take() else { return };
+        if let Some(short) = &mut self.short {
+            *short = match now.since(since) <= SHORT {
+                true => (*short + 1).min(MOST),
+                false => short.saturating_sub(LONG),
+            };
+        }
     }
 
     /// There was nothing to do `now`. Says whether to look once more.
     #[inline]
     pub(crate) fn looks_on(&mut self, now: Instant) -> bool {
-        if self.most.is_zero() {
+        let most = match self.short {
+            Some(ENOUGH..) => SHORT,
+            Some(_) => Duration::ZERO,
+            None => self.most,
+        };
+        if now.since(*self.since.get_or_insert(now)) >= most {
             return false;
         }
-        std::hint::spin_loop();
-        now.since(*self.since.get_or_insert(now)) < self.most
+        match self.short {
+            // Others may need the processor.
+            Some(_) => platform::thread::yield_now(),
+            None => std::hint::spin_loop(),
+        }
+        true
     }
+}
+
+#[cfg(not(shuttle))]
+fn is_virtual(clock: &Clock) -> bool {
+    clock.virtual_time().is_some()
+}
+
+#[cfg(shuttle)]
+fn is_virtual(_: &Clock) -> bool {
+    true
 }
 
 /// Receives a batch by every interface, and notes the interface in each packet.
@@ -164,11 +203,37 @@ mod tests {
     #[test]
     fn a_watch_lasts_as_long_as_it_should_from_when_nothing_was_to_do() {
         let at = |micros: u64| Instant::from_nanos(micros * 1000);
-        let mut watch = Watch::new(Duration::from_micros(50), &Clock::start());
+        let told = |micros| Options::default().with_busy_poll(Duration::from_micros(micros));
+        let mut watch = Watch::new(&told(50), 1, &Clock::start());
         assert!(watch.looks_on(at(100)) && watch.looks_on(at(149)));
         assert!(!watch.looks_on(at(150)) && !watch.looks_on(at(151)), "it sleeps");
-        watch.found();
+        watch.found(at(160));
         assert!(watch.looks_on(at(200)) && !watch.looks_on(at(250)));
-        assert!(!Watch::new(Duration::ZERO, &Clock::start()).looks_on(at(100)), "as usual");
+        assert!(!Watch::new(&told(0), 1, &Clock::start()).looks_on(at(100)), "as usual");
+    }
+
+    #[test]
+    fn a_watch_that_is_not_told_lasts_while_it_pays() {
+        let at = |micros: u64| Instant::from_nanos(micros * 1000);
+        let mut watch = Watch { most: Duration::ZERO, short: Some(0), since: None };
+        let mut now = 0;
+        // Does it look on in a pause that is so long?
+        let mut pause = |watch: &mut Watch, micros| {
+            let looks = watch.looks_on(at(now));
+            assert!(!looks || !watch.looks_on(at(now + 100)), "not for ever");
+            now += micros;
+            watch.found(at(now));
+            now += 10;
+            looks
+        };
+        assert!((0..8).all(|_| !pause(&mut watch, 60)), "it does not know yet");
+        assert!((0..50).all(|_| pause(&mut watch, 60)));
+        assert!(pause(&mut watch, 5000) && pause(&mut watch, 60), "one long pause");
+        // Long ones: it sleeps at once before long, and does so from then on.
+        assert_eq!((0..1000).filter(|_| pause(&mut watch, 5000)).count(), 2);
+        assert!((0..8).all(|_| !pause(&mut watch, 60)) && pause(&mut watch, 60));
+        // Without a processor to spare it never does.
+        let options = Options::default().with_short_poll(true);
+        assert_eq!(Watch::new(&options, 1 << 20, &Clock::start()).short, None);
     }
 }

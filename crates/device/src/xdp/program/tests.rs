@@ -1,11 +1,28 @@
+use super::spread::{
+    ADD, ADD_32, BIG_ENDIAN, JUMP_BELOW_32_IMM, LOAD_BYTE, MODULO_32_IMM, MULTIPLY,
+    MULTIPLY_32_IMM, OR, SHIFT_LEFT_IMM, SHIFT_RIGHT_IMM, XOR,
+};
 use super::*;
+use crate::Medium;
+use crate::memory::queue_of;
 use proptest::prelude::*;
 
 const MAP: u32 = 77;
 
-/// Does the program take `frame`? An interpreter of the instructions that it uses, which
-/// stops at what the kernel's verifier would refuse: a load behind the end.
+/// The queue that frames of these tests arrive on.
+const ARRIVED: u64 = 3;
+
+/// Does the program take `frame`?
 fn takes(program: &[Instruction], frame: &[u8]) -> bool {
+    run(program, frame).is_some_and(|socket| {
+        assert_eq!(socket, ARRIVED);
+        true
+    })
+}
+
+/// Which socket of the map the program gives `frame` to. An interpreter of the instructions
+/// that it uses, which stops at what the kernel's verifier would refuse: a load behind the end.
+fn run(program: &[Instruction], frame: &[u8]) -> Option<u64> {
     const DATA: u64 = 1 << 40;
     const CONTEXT: u64 = 1 << 41;
     let end = DATA + frame.len() as u64;
@@ -21,10 +38,13 @@ fn takes(program: &[Instruction], frame: &[u8]) -> bool {
         let mut jumps = code == JUMP;
         match code {
             LOAD_WORD if r[src] == CONTEXT => {
-                r[dst] = [DATA, end, 0, 0, 3][offset as usize / 4];
+                r[dst] = [DATA, end, 0, 0, ARRIVED][offset as usize / 4];
             }
-            LOAD_WORD | LOAD_HALF => {
-                let len = if code == LOAD_WORD { 4 } else { 2 };
+            LOAD_WORD | LOAD_HALF | LOAD_BYTE => {
+                let len = [4, 2, 1][[LOAD_WORD, LOAD_HALF, LOAD_BYTE]
+                    .iter()
+                    .position(|&c| c == code)
+                    .expect("one of them")];
                 let from = (r[src] - DATA) as usize + offset as usize;
                 let mut bytes = [0; 8];
                 bytes[..len].copy_from_slice(&frame[from..from + len]);
@@ -32,28 +52,46 @@ fn takes(program: &[Instruction], frame: &[u8]) -> bool {
             }
             LOAD_IMM64 => {
                 at += 1;
-                assert_eq!(program[at], [0; 8]);
-                r[dst] = imm.into();
+                let [0, 0, 0, 0, high @ ..] = program[at] else { panic!("its second half") };
+                r[dst] = u64::from(u32::from_ne_bytes(high)) << 32 | u64::from(imm);
             }
-            MOVE => r[dst] = r[src],
-            MOVE_IMM => r[dst] = imm.into(),
-            ADD_IMM => r[dst] += u64::from(imm),
-            AND_32_IMM => r[dst] = u64::from(r[dst] as u32 & imm),
             JUMP_ABOVE => jumps = r[dst] > r[src],
+            JUMP_BELOW_32_IMM => jumps = (r[dst] as u32) < imm,
             JUMP_EQUAL_32_IMM => jumps = r[dst] as u32 == imm,
             JUMP_NOT_32_IMM => jumps = r[dst] as u32 != imm,
             JUMP => {}
             CALL => {
-                assert_eq!((imm, r[1], r[2], r[3]), (REDIRECT_MAP, u64::from(MAP), 3, 2));
-                return true;
+                assert_eq!((imm, r[1], r[3]), (REDIRECT_MAP, u64::from(MAP), 2));
+                return Some(r[2]);
             }
             EXIT => {
                 assert_eq!(r[0], u64::from(XDP_PASS));
-                return false;
+                return None;
             }
-            other => panic!("an instruction that it should not have: {other:#x}"),
+            other => r[dst] = computed(other, (r[dst], r[src], imm)),
         }
         at = (at as isize + 1 + if jumps { isize::from(offset) } else { 0 }) as usize;
+    }
+}
+
+/// What an instruction that computes something leaves, on a machine of little-endian order.
+fn computed(code: u8, (dst, src, imm): (u64, u64, u32)) -> u64 {
+    match code {
+        MOVE => src,
+        MOVE_IMM => imm.into(),
+        ADD => dst + src,
+        ADD_32 => u64::from(dst as u32 + src as u32),
+        ADD_IMM => dst + u64::from(imm),
+        AND_32_IMM => u64::from(dst as u32 & imm),
+        OR => dst | src,
+        XOR => dst ^ src,
+        MULTIPLY => dst.wrapping_mul(src),
+        MULTIPLY_32_IMM => u64::from(dst as u32 * imm),
+        MODULO_32_IMM => u64::from(dst as u32 % imm),
+        SHIFT_LEFT_IMM => dst << imm,
+        SHIFT_RIGHT_IMM => dst >> imm,
+        BIG_ENDIAN => u64::from((dst as u32).swap_bytes()),
+        other => panic!("an instruction that it should not have: {other:#x}"),
     }
 }
 
@@ -105,7 +143,7 @@ proptest! {
         } else {
             (Ipv6Addr::from_bits(bits).into(), prefix)
         }).collect();
-        let program = program(&Take::Prefixes(prefixes.clone()), MAP);
+        let program = program(&Take::Prefixes(prefixes.clone()), MAP, None);
         // An address of one of them, or one that differs from it in a bit.
         let bits = if nets.is_empty() { 5 } else { near.get(&nets).0 };
         let bits = bits ^ 1u128.checked_shl(flip).unwrap_or(0);
@@ -134,10 +172,57 @@ proptest! {
 #[test]
 fn groups_of_others_and_all_frames() {
     let ours: Ipv6Addr = "2001:db8::12:3456".parse().expect("an address");
-    let one = program(&Take::Prefixes(vec![(ours.into(), 128)]), MAP);
+    let one = program(&Take::Prefixes(vec![(ours.into(), 128)]), MAP, None);
     let group = |last: u16| Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff12, last);
     assert!(takes(&one, &to_v6(group(0x3456))) && !takes(&one, &to_v6(group(0x3457))));
     assert!(!takes(&one, &to_v6("ff02::1".parse().expect("an address"))));
-    assert!(!takes(&program(&Take::Prefixes(Vec::new()), MAP), &to_v6(ours)));
-    assert!(takes(&program(&Take::All, MAP), &[]));
+    assert!(!takes(&program(&Take::Prefixes(Vec::new()), MAP, None), &to_v6(ours)));
+    assert!(takes(&program(&Take::All, MAP, None), &[]));
+}
+
+/// A frame of IP with these bytes behind the addresses, and options or extension headers before.
+fn datagram(is_v4: bool, addresses: &[u8; 32], protocol: u8, words: u8, rest: &[u8]) -> Vec<u8> {
+    let mut bytes = if is_v4 {
+        let mut header = vec![0; ipv4::LEN + 4 * usize::from(words)];
+        header[0] = 0x45 + words;
+        header[9] = protocol;
+        header[12..20].copy_from_slice(&addresses[..8]);
+        header
+    } else {
+        let mut header = vec![0; ipv6::LEN];
+        (header[0], header[6]) = (0x60, protocol);
+        header[8..].copy_from_slice(addresses);
+        header
+    };
+    let len = (bytes.len() + rest.len()) as u16;
+    let (at, len) = if is_v4 { (2, len) } else { (4, rest.len() as u16) };
+    bytes[at..at + 2].copy_from_slice(&len.to_be_bytes());
+    bytes.extend(rest);
+    frame(if is_v4 { ethertype::IPV4 } else { ethertype::IPV6 }, bytes)
+}
+
+proptest! {
+    #[test]
+    fn a_frame_goes_to_the_socket_of_its_flow(
+        seed in any::<u64>(), members in 2u32..9, is_v4 in any::<bool>(), tcp in any::<bool>(),
+        addresses in any::<[u8; 32]>(), rest in prop::collection::vec(any::<u8>(), 20..24),
+        words in 0u8..10, cut in 0usize..120, fragment in 0u16..4,
+    ) {
+        let steering = Steering::new(seed);
+        let program = program(&Take::All, MAP, Some(Spread { steering, members }));
+        let protocol = if tcp { wire::protocol::TCP } else { wire::protocol::UDP };
+        let first = ARRIVED * u64::from(members);
+        let mut frame = datagram(is_v4, &addresses, protocol, words, &rest);
+        if is_v4 && fragment == 1 {
+            frame[LEN + 6] = 0x20;
+        }
+        let wanted = queue_of(&steering, Medium::Ethernet, &frame, members as usize) as u64;
+        prop_assert_eq!(run(&program, &frame), Some(first + wanted));
+        // What is cut off makes no sense to the stack either, and goes anywhere.
+        let cut = run(&program, &frame[..cut.min(frame.len())]);
+        prop_assert!(cut.is_some_and(|at| (first..first + u64::from(members)).contains(&at)));
+        // Other protocols go to the first.
+        let other = datagram(is_v4, &addresses, 47, words, &rest);
+        prop_assert_eq!(run(&program, &other), Some(first));
+    }
 }
