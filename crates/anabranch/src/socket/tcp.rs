@@ -267,7 +267,9 @@ impl TcpShared {
         if is_acknowledged || state.pending.abort {
             state.closing_ends();
         }
-        state.broken |= tcb.error().is_some();
+        if let Some(error) = tcb.error() {
+            state.breaks(Some(error));
+        }
         state.queued = tcb.queued();
         state.send_buffer = match state.wanted_buffer {
             Some(bytes) => bytes.min(tcb.queue_limit()),
@@ -303,15 +305,14 @@ impl TcpShared {
             state.phase = Phase::Closed;
             state.closing_ends();
             state.eof = true;
-            state.broken = true;
+            let error = tcb.error();
+            state.breaks(error);
             state.unsent.clear();
             state.unsent_bytes = 0;
-            state.error = tcb.error().map(SocketError::from);
-            state.cut = state.error.filter(|_| !state.finished);
-            let is_reset = tcb.error() == Some(tcp::Error::Reset);
+            let is_reset = error == Some(tcp::Error::Reset);
             state.early_ends(is_reset.then(|| tcb.time()));
             state.wake_all(wakes);
-            ended = state.flow.map(|flow| (flow, state.error));
+            ended = state.flow.map(|flow| (flow, error.map(SocketError::from)));
             state.listener.take()
         };
         if let Some((flow, error)) = ended {
@@ -356,6 +357,15 @@ impl State {
     fn closing_ends(&mut self) {
         if std::mem::take(&mut self.is_closing) {
             self.closing.end();
+        }
+    }
+
+    /// Writing makes no sense from here on, and this is why. Whoever asks first hears why, whether the
+    /// domain has already closed the connection or not.
+    fn breaks(&mut self, error: Option<tcp::Error>) {
+        if !std::mem::replace(&mut self.broken, true) {
+            self.error = error.map(SocketError::from);
+            self.cut = self.error.filter(|_| !self.finished);
         }
     }
 

@@ -280,7 +280,6 @@ impl<U> Connections<U> for OwnedTable<U> {
         Some(f(slot.connection.as_deref_mut()?))
     }
 
-    #[inline]
     fn ask_for(&mut self, flows: &[FlowKey]) {
         let mut asked = std::mem::take(&mut self.asked);
         for flow in flows {
@@ -296,6 +295,7 @@ impl<U> Connections<U> for OwnedTable<U> {
         self.asked = asked;
     }
 
+    #[inline]
     fn open_with(
         &mut self,
         flow: FlowKey,

@@ -54,21 +54,11 @@ impl Record {
         let count = if data <= mss { 1 } else { data.div_ceil(mss.max(1)) };
         debug_assert!(count <= MAX_SEGMENTS && len <= u16::MAX.into());
         Record {
-            sent: now,
             delivered_at: age(now, then.delivered_at),
             first_sent: age(now, then.first_sent),
-            sacked: 0,
-            lost: 0,
-            resent: 0,
-            delivered: then.delivered,
-            in_flight: then.in_flight,
-            lost_before: then.lost,
-            seq,
-            len: len as u16,
             size: mss.min(len) as u16,
-            run: 1,
             count: count as u8,
-            app_limited: then.app_limited,
+            ..Record::one(seq, len, now, &then)
         }
     }
 
@@ -77,6 +67,12 @@ impl Record {
     #[inline(always)]
     pub(crate) fn alone(seq: Seq, len: u32, now: Instant, then: &Snapshot) -> Record {
         debug_assert!(then.delivered_at == now && then.first_sent == now);
+        Record::one(seq, len, now, then)
+    }
+
+    /// One segment, of which nothing is known that is older than it.
+    #[inline(always)]
+    fn one(seq: Seq, len: u32, now: Instant, then: &Snapshot) -> Record {
         Record {
             sent: now,
             delivered_at: 0,

@@ -224,3 +224,24 @@ fn a_connection_that_has_ended_keeps_no_settings() {
     }
     assert!(receiver.socket.state.lock().pending.settings.is_empty());
 }
+
+/// A domain gives the socket what it has before it closes a connection. A writer that asks in between
+/// hears why the connection is no more, as one that asks later does. Before, it heard of a broken pipe.
+#[test]
+fn who_asks_between_a_reset_and_the_close_hears_of_the_reset() {
+    let mut end = Receiver::new();
+    end.tcb.input(&header(Flags::RST, 1, end.ours), Parts::new(), end.now);
+    end.exchange();
+    let mut wrote = || match end.socket.poll_room(None) {
+        Poll::Ready(Err(error)) => error.kind(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(wrote(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(wrote(), std::io::ErrorKind::BrokenPipe);
+    // It is told once, but for the reader.
+    end.socket.closed(&mut end.tcb, &mut Vec::new());
+    let Poll::Ready(Err(read)) = end.socket.poll_read(None, 10, false) else { panic!("no error") };
+    assert_eq!(read.kind(), std::io::ErrorKind::ConnectionReset);
+    let wrote = end.socket.poll_room(None).map_err(|error| error.kind());
+    assert!(matches!(wrote, Poll::Ready(Err(std::io::ErrorKind::BrokenPipe))), "{wrote:?}");
+}
