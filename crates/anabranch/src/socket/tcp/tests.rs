@@ -232,7 +232,7 @@ fn who_asks_between_a_reset_and_the_close_hears_of_the_reset() {
     let mut end = Receiver::new();
     end.tcb.input(&header(Flags::RST, 1, end.ours), Parts::new(), end.now);
     end.exchange();
-    let mut wrote = || match end.socket.poll_room(None) {
+    let wrote = || match end.socket.poll_room(None) {
         Poll::Ready(Err(error)) => error.kind(),
         other => panic!("{other:?}"),
     };
