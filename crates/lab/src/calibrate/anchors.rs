@@ -72,7 +72,7 @@ fn is_of_few(work: Work) -> bool {
 const FEW: usize = 4;
 
 /// The most short-lived connections at a time: each leaves a TIME-WAIT behind.
-const MOST_SHORT: usize = 512;
+const MOST_SHORT: usize = 487;
 
 /// A thread for each of very many flows that send without end takes seconds to start and
 /// to stop; and more flows than a mailbox holds frames, all with one thread, do not all
@@ -141,7 +141,7 @@ fn anchor(case: &Case, measured: &Measured, reference: f64) -> Anchor {
 
 /// The connections over which several processors are measured once more, with
 /// instruments.
-const WATCHED: usize = 64;
+const WATCHED: usize = 61;
 
 /// With what the instruments say of hand-offs and of waits for locks.
 fn with_waits(anchor: Anchor, watched: &Measured) -> Anchor {

@@ -75,13 +75,15 @@ impl Default for Effort {
             organizations: organizations::CATALOG.iter().map(|e| e.name.to_owned()).collect(),
             works: Work::ALL.to_vec(),
             processors,
-            // Steps of the same factor, up to what the papers have.
-            connections: vec![1, 8, 64, 512, 3072],
+            // About steps of the same factor, up to what the papers have; and a number on each side of
+            // a batch. None is a multiple of a batch: all its batches would be full, which those of
+            // other numbers are not, and that makes a difference of a third where processors share.
+            connections: vec![1, 7, 61, 93, 487, 3067],
             besides: vec![2],
             timing: TIMING,
             samples: 1,
             pairs: 9,
-            patience: Duration::from_secs(180),
+            patience: Duration::from_secs(220),
             seed: 1,
         }
     }
@@ -91,14 +93,14 @@ impl Effort {
     /// Less: what `anabranch calibrate --quick` measures.
     pub fn quick() -> Effort {
         let patience = Duration::from_secs(95);
-        Effort { connections: vec![1, 64, 1024], pairs: 6, patience, ..Effort::default() }
+        Effort { connections: vec![1, 61, 1021], pairs: 6, patience, ..Effort::default() }
     }
 
     /// More: what `anabranch calibrate --full` measures. Steps between numbers of connections
     /// are smaller than a prediction's usual error, and no case hangs on one moment.
     pub fn full() -> Effort {
         Effort {
-            connections: vec![1, 2, 3, 4, 6, 10, 16, 32, 64, 160, 400, 1024, 3072],
+            connections: vec![1, 2, 3, 4, 6, 10, 17, 31, 61, 93, 157, 397, 1021, 3067],
             besides: vec![5, 8],
             samples: 3,
             pairs: 15,

@@ -87,6 +87,17 @@ fn the_order_of_cases_follows_from_the_seed() {
     assert_ne!(cases, anchors::cases(&Effort { seed: 4, ..short() }));
 }
 
+/// Over a multiple of a batch all batches are full. That is no usual number of connections.
+#[test]
+fn no_number_of_connections_is_a_multiple_of_a_batch() {
+    let half = organizations::runtime::worker::BATCH / 2;
+    for effort in [Effort::quick(), Effort::default(), Effort::full()] {
+        for case in anchors::cases(&effort) {
+            assert!(!case.connections.is_multiple_of(half), "{case:?}");
+        }
+    }
+}
+
 #[test]
 fn an_unknown_organization_is_refused() {
     let effort = Effort { organizations: vec!["nobody".to_owned()], ..short() };
