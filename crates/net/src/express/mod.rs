@@ -11,11 +11,13 @@
 //! and counters ([`Config::express`](crate::Config::express) turns this way off).
 
 mod addresses;
+mod departure;
 mod ethernet;
 mod fields;
 mod input;
 mod look;
 mod output;
+mod syn;
 
 pub(crate) use input::Plain;
 pub(crate) use look::Look;
