@@ -2,7 +2,6 @@
 
 use super::TCP_TIMESTAMPS;
 use super::fields::{Fields, Tcp};
-use super::output::Frame;
 use super::syn::{SYN, SynWords};
 use crate::ip::Ip;
 use crate::way::Way;
@@ -27,6 +26,17 @@ pub(super) const CHECKSUM: u16 = 16;
 pub(super) fn longest(ip_len: usize) -> usize {
     // The field counts the header itself in IPv4, and what follows it in IPv6.
     usize::from(u16::MAX) + if ip_len == ipv6::LEN { ip_len } else { 0 }
+}
+
+/// A frame that was made here.
+pub(crate) struct Frame {
+    pub packet: Packet,
+    /// The sum of its pseudo-header and TCP header without the sequence number, not folded.
+    pub base: u64,
+    /// Its bytes.
+    pub len: usize,
+    /// The interface that it leaves by.
+    pub interface: u16,
 }
 
 /// How frames go to one host: what the layers put in front of a segment.

@@ -1,7 +1,7 @@
 //! The way out: ⑥ ⑦ ⑧ in one go.
 
 use super::TCP_TIMESTAMPS;
-use super::departure::{BELOW, CHECKSUM, Departure, Payload, longest};
+use super::departure::{BELOW, CHECKSUM, Departure, Frame, Payload, longest};
 use super::fields::Tcp;
 use super::syn::SYN;
 use crate::ip::Ip;
@@ -25,17 +25,6 @@ pub(crate) fn is_plain(header: &Header) -> bool {
     let other = o.mss.is_some() || o.window_scale.is_some() || o.sack_permitted;
     debug_assert!(!plain || (!other && header.urgent == 0), "{header:?}");
     plain
-}
-
-/// A frame that was made here.
-pub(crate) struct Frame {
-    pub packet: Packet,
-    /// The sum of its pseudo-header and TCP header without the sequence number, not folded.
-    pub base: u64,
-    /// Its bytes.
-    pub len: usize,
-    /// The interface that it leaves by.
-    pub interface: u16,
 }
 
 /// The ways to the hosts that were sent to last.
