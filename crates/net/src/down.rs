@@ -55,6 +55,20 @@ pub trait Below {
         None
     }
 
+    /// The same of a segment without data, behind which none follows that is made like it. Returns
+    /// whether one was sent.
+    #[inline(always)]
+    fn bare(
+        &mut self,
+        (flow, way): (&FlowKey, &mut Way),
+        service: (u8, u8),
+        tcb: &mut Tcb,
+        counters: &mut Counters,
+    ) -> bool {
+        let _ = (flow, way, service, tcb, counters);
+        false
+    }
+
     /// What was done since the last mark was done in `layer`.
     #[inline(always)]
     fn mark(&mut self, layer: Layer) {
@@ -151,6 +165,19 @@ impl<O: Observer> Below for Down<'_, O> {
         let departures = &mut self.link.departures;
         let (frame, pattern) = departures.plain(flow, service, tcb, (self.ip, self.now))?;
         Some(Sent { by: leave(frame, self.egress, counters), pattern })
+    }
+
+    #[inline(always)]
+    fn bare(
+        &mut self,
+        flow: (&FlowKey, &mut Way),
+        service: (u8, u8),
+        tcb: &mut Tcb,
+        counters: &mut Counters,
+    ) -> bool {
+        let departures = &mut self.link.departures;
+        let frame = departures.bare(flow, service, tcb, (self.ip, self.now));
+        frame.map(|frame| leave(frame, self.egress, counters)).is_some()
     }
 
     #[inline]

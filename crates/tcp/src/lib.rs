@@ -47,7 +47,7 @@ pub use facts::Pressure;
 pub use fast_open::{FastOpenCookies, Server as FastOpenServer, Verdict as FastOpenVerdict};
 pub use info::{AccurateEcn, Info};
 pub use isn::Isn;
-pub use output::{Next, Outgoing, PlainSegment, TransmitOffload};
+pub use output::{BareSegment, Next, Outgoing, PlainSegment, PlainSyn, TransmitOffload};
 pub use recv::ReceiveQueue;
 pub use state::{Error, Events, IcmpError, State, Unreachable};
 pub use tcb::Tcb;

@@ -44,7 +44,7 @@ impl Tcb {
     }
 
     /// Has TCP to say nothing but data and acknowledgments?
-    fn has_nothing_to_tell(&self) -> bool {
+    pub(crate) fn has_nothing_to_tell(&self) -> bool {
         !(self.recovery.tail_due | self.flags.probe_due | self.flags.resuming)
             && self.reset_reply.is_none()
             && self.assembler.is_none()

@@ -135,18 +135,18 @@ impl Packet {
         Packet(Pooled::new_with(|| Facts { meta: *meta, head_start }, parts))
     }
 
-    /// The same of one part, with a head of `N` bytes that `write` writes: what is known of it when
-    /// this is compiled need not be looked at.
+    /// The same, with a head of `N` bytes that `write` writes: what is known of it and of the parts
+    /// when this is compiled need not be looked at.
     #[inline(always)]
     pub fn headed<const N: usize>(
         meta: &Meta,
-        part: Slice,
+        parts: Parts,
         write: impl FnOnce(&mut [u8; N]),
     ) -> Packet {
         const { assert!(N <= HEAD) };
         let head_start = (HEAD - N) as u16;
         let make = || Facts { meta: *meta, head_start };
-        let mut packet = Packet(Pooled::new_with(make, Parts::from_buf([part])));
+        let mut packet = Packet(Pooled::new_with(make, parts));
         let (_, bytes) = packet.0.split_mut();
         if let Some(head) = bytes[..HEAD].last_chunk_mut::<N>() {
             write(head);

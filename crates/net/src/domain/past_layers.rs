@@ -15,6 +15,14 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         if !self.ip.config.express {
             return Some(frame);
         }
+        if !self.transport.config.fast_open.is_on() && self.plain.read_syn(&Look::at(&frame)) {
+            self.counters.packets_in += 1;
+            self.counters.bytes_in += frame.len() as u64;
+            drop(frame);
+            self.bare(now);
+            self.plain.forget_syn();
+            return None;
+        }
         match self.plain.segment_of(frame) {
             Ok(segment) => {
                 self.counters.packets_in += 1;
@@ -68,9 +76,28 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         }
         counters.packets_in += 1;
         counters.bytes_in += plain.bytes as u64;
+        if plain.bytes == plain.len {
+            drop(frame);
+            self.bare(now);
+            return None;
+        }
         let mut cx = Cx { conns, app, counters, now };
         plain.segment.input(frame.into_payload(plain.len), transport, &mut cx);
         None
+    }
+
+    /// Hands the plain segment that was read last, which has no data, to its connection.
+    #[inline(never)]
+    fn bare(&mut self, now: Instant) {
+        let Domain { transport, conns, app, counters, plain, .. } = self;
+        if transport.is_apart(0) {
+            let mut cx = Cx { conns, app, counters, now };
+            return plain.segment.input_apart(Parts::new(), transport, &mut cx);
+        }
+        match plain.segment.input_bare(transport, conns, now) {
+            Some(()) => counters.delivered += 1,
+            None => self.stray(0, now),
+        }
     }
 
     /// Hands the data of the plain segment that was read last to its connection.

@@ -99,6 +99,6 @@ impl Fields {
 
 /// Two words as they stand in a header.
 #[inline(always)]
-fn pair(a: u32, b: u32) -> [u8; 8] {
+pub(super) fn pair(a: u32, b: u32) -> [u8; 8] {
     (u64::from(a) << 32 | u64::from(b)).to_be_bytes()
 }

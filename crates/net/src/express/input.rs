@@ -33,9 +33,9 @@ pub(crate) struct Plain {
     below: usize,
     /// Bytes of those below TCP of the frame that was looked at last, if they were found good;
     /// else 0.
-    stands_at: usize,
+    pub(super) stands_at: usize,
     /// The sum of the pseudo-header without the length, as words.
-    pseudo: u64,
+    pub(super) pseudo: u64,
     /// What the frame's facts said of its checksum.
     checksum: ChecksumState,
 }
@@ -415,7 +415,7 @@ pub(super) fn raw<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
 
 /// Two such words at once, which are added [as such](checksum::add_words).
 #[inline(always)]
-fn twice<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+pub(super) fn twice<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
     u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]))
 }
 

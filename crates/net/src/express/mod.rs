@@ -11,15 +11,18 @@
 //! and counters ([`Config::express`](crate::Config::express) turns this way off).
 
 mod addresses;
+mod departure;
 mod ethernet;
 mod fields;
 mod input;
 mod look;
 mod output;
+mod syn;
 
+pub(crate) use departure::Frame;
 pub(crate) use input::Plain;
 pub(crate) use look::Look;
-pub(crate) use output::{Departures, Frame, Pattern, is_plain};
+pub(crate) use output::{Departures, Pattern, is_plain};
 
 /// The big-endian word at `at`.
 #[inline(always)]

@@ -1,7 +1,9 @@
 //! The way out: ⑥ ⑦ ⑧ in one go.
 
 use super::TCP_TIMESTAMPS;
-use super::fields::{Fields, Tcp};
+use super::departure::{BELOW, CHECKSUM, Departure, Frame, Payload, longest};
+use super::fields::Tcp;
+use super::syn::SYN;
 use crate::ip::Ip;
 use crate::way::Way;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,22 +11,10 @@ use tcp::{Outgoing, PlainSegment, Tcb, TransmitOffload};
 use wire::ipv6::extension;
 use wire::packet::{ChecksumState, Meta};
 use wire::tcp::{Flags, Header};
-use wire::{Address, FlowKey, Instant, Packet, Parts, Slice, checksum, ipv4, ipv6, protocol};
+use wire::{Address, FlowKey, Instant, Packet, Parts, checksum, ipv4, ipv6, protocol};
 
-/// Bytes of Ethernet with a tag, and of IPv6: the most that stands in front of a segment
-/// here.
-const BELOW: usize = 18 + ipv6::LEN;
-/// Bytes of Ethernet without a tag, as nearly always, and of IPv4 without options.
-const UNTAGGED: usize = 14 + ipv4::LEN;
-/// The same with TCP's header behind it, with time stamps.
-const USUAL: usize = UNTAGGED + TCP_TIMESTAMPS;
-/// The same of IPv6.
-const UNTAGGED_V6: usize = 14 + ipv6::LEN;
 /// Hosts that a unit remembers the way to; a power of two.
 const PLACES: usize = 16;
-/// Offset of the checksum field in a TCP header.
-const CHECKSUM: u16 = 16;
-
 /// Is it a segment of data and an acknowledgment, perhaps the last?
 #[inline]
 pub(crate) fn is_plain(header: &Header) -> bool {
@@ -37,45 +27,6 @@ pub(crate) fn is_plain(header: &Header) -> bool {
     plain
 }
 
-/// How frames go to one host: what the layers put in front of a segment.
-struct Departure {
-    /// Its name, of which the last bits are its place.
-    way: Way,
-    /// The facts of its frames, with both addresses, the interface and the next hop.
-    meta: Meta,
-    /// Until when the next hop's address is good.
-    until: Instant,
-    /// Bytes of the largest datagram.
-    mtu: usize,
-    /// Most bytes of payload of a segment with time stamps.
-    room: usize,
-    head: [u8; BELOW],
-    /// The length and the type of service that stand in `head`, if it is that of IPv4 without a
-    /// tag, with the sum that goes with them: those of the last frame are often the next one's.
-    last: (usize, u8),
-    /// Bytes of `head`.
-    len: usize,
-    /// The bytes of `head` that are IP's.
-    ip_len: usize,
-    /// The sum of an IPv4 header without its type of service, length and sum.
-    sum: u64,
-    /// The sum of the pseudo-header without the length.
-    pseudo: u64,
-    /// The device fills in checksums.
-    partial: bool,
-}
-
-/// A frame that was made here.
-pub(crate) struct Frame {
-    pub packet: Packet,
-    /// The sum of its pseudo-header and TCP header without the sequence number, not folded.
-    pub base: u64,
-    /// Its bytes.
-    pub len: usize,
-    /// The interface that it leaves by.
-    pub interface: u16,
-}
-
 /// The ways to the hosts that were sent to last.
 #[derive(Default)]
 pub(crate) struct Departures {
@@ -85,13 +36,6 @@ pub(crate) struct Departures {
 
 /// How many ways have been found by this process, and one.
 static NUMBERS: AtomicU64 = AtomicU64::new(1);
-
-/// Bytes of the longest datagram whose length can be told, behind a header of `ip_len` bytes.
-#[inline(always)]
-fn longest(ip_len: usize) -> usize {
-    // The field counts the header itself in IPv4, and what follows it in IPv6.
-    usize::from(u16::MAX) + if ip_len == ipv6::LEN { ip_len } else { 0 }
-}
 
 /// The place of what goes to `destination`.
 #[inline]
@@ -192,6 +136,26 @@ impl Departures {
         Some((departure.frame((flow, tos), &tcp, len, payload, ip), pattern))
     }
 
+    /// The frame of the next segment of `tcb` of this `flow`, if it is one without data, the way is
+    /// known, and TCP says it a [short](Tcb::poll_bare) [way](Tcb::poll_syn).
+    #[inline(always)]
+    pub(crate) fn bare(
+        &mut self,
+        (flow, way): (&FlowKey, &mut Way),
+        (ttl, tos): (u8, u8),
+        tcb: &mut Tcb,
+        (ip, now): (&Ip, Instant),
+    ) -> Option<Frame> {
+        let departure = self.find_again((flow, way), ttl, now)?;
+        if departure.ip_len + SYN > departure.mtu {
+            return None;
+        }
+        Some(match tcb.may_poll_syn() {
+            true => departure.syn((flow, tos), &tcb.poll_syn(now)?, ip),
+            false => departure.bare((flow, tos), tcb.poll_bare(now)?, ip),
+        })
+    }
+
     /// As [`Departures::frame`], of a segment with any flags and options: to begin a connection,
     /// to tell what is missing, or to end it at once.
     #[inline(never)]
@@ -289,14 +253,6 @@ impl Departures {
     }
 }
 
-/// What stands behind the headers, and what is known of it.
-struct Payload {
-    parts: Parts,
-    sum: Option<u16>,
-    /// As in [`Outgoing`].
-    gso_size: u16,
-}
-
 /// What a segment that was sent has in common with those that may follow.
 pub(crate) struct Pattern {
     /// Bytes of the TCP header.
@@ -308,184 +264,4 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// Of a segment that none follows.
     const LAST: Pattern = Pattern { header_len: 0, full: false };
-}
-
-impl Departure {
-    /// The way to nobody: it was good for no time.
-    const NONE: Departure = Departure {
-        way: Way(0),
-        meta: Meta::EMPTY,
-        until: Instant::ZERO,
-        mtu: 0,
-        room: 0,
-        head: [0; BELOW],
-        last: (0, 0),
-        len: 0,
-        ip_len: 0,
-        sum: 0,
-        pseudo: 0,
-        partial: false,
-    };
-
-    /// Bytes of the longest datagram whose length can be told.
-    #[inline(always)]
-    fn longest(&self) -> usize {
-        longest(self.ip_len)
-    }
-
-    /// The frame of a segment of `len` bytes, which fit.
-    #[inline(always)]
-    fn frame(
-        &mut self,
-        (flow, tos): (&FlowKey, u8),
-        tcp: &Tcp,
-        len: usize,
-        payload: Payload,
-        ip: &Ip,
-    ) -> Frame {
-        let head = self.len + tcp.len();
-        let mut packet = Packet::framed(&self.meta, head, payload.parts);
-        let mut fields = Fields::of(flow, tcp, self.pseudo + len as u64);
-        let base = fields.without_seq();
-        fields.checksum = if self.partial {
-            fields.pseudo()
-        } else {
-            let payload = payload.sum.unwrap_or_else(|| packet.sum_from(head));
-            !checksum::fold(base + u64::from(fields.seq) + u64::from(payload))
-        };
-        let (below, header) = packet.head_mut().split_at_mut(self.len);
-        self.emit_below(below, len, tos, || ip.label(flow));
-        fields.emit(header);
-        self.note(packet.meta_mut(), tos, payload.gso_size);
-        let len = self.len + len;
-        Frame { packet, base, len, interface: self.meta.interface }
-    }
-
-    /// Have its headers as many bytes as nearly all have, of Ethernet without a tag and IPv4, and has
-    /// the checksum to be right?
-    #[inline(always)]
-    fn is_usual(&self) -> bool {
-        self.len == UNTAGGED && !self.partial
-    }
-
-    /// The frame of this segment, behind which none follows at once.
-    #[inline(always)]
-    fn alone(&mut self, (flow, tos): (&FlowKey, u8), segment: PlainSegment, ip: &Ip) -> Frame {
-        let PlainSegment { seq, ack, flags, window, timestamps, payload, sum } = segment;
-        let tcp = Tcp { seq, ack, flags, window, timestamps };
-        let len = tcp.len() + payload.len();
-        let (true, Some(times), Some(sum)) = (self.is_usual(), timestamps, sum) else {
-            return self.plain((flow, tos), &tcp, len, (payload, sum), ip);
-        };
-        let counted = ipv4::LEN + len;
-        if (counted, tos) != self.last {
-            self.note_last(counted, tos);
-        }
-        let mut fields = Fields::of(flow, &tcp, self.pseudo + len as u64);
-        let base = fields.without_seq();
-        fields.checksum = !checksum::fold(base + u64::from(fields.seq) + u64::from(sum));
-        let below = &self.head;
-        let mut packet = Packet::headed::<USUAL>(&self.meta, payload, |head| {
-            copy::<UNTAGGED>(head, below);
-            if let Some(head) = head.last_chunk_mut::<TCP_TIMESTAMPS>() {
-                fields.emit_timed(head, times);
-            }
-        });
-        packet.meta_mut().tos = tos;
-        Frame { packet, base, len: UNTAGGED + len, interface: self.meta.interface }
-    }
-
-    /// The frame of a segment with a payload in one piece.
-    #[inline(never)]
-    fn plain(
-        &mut self,
-        to: (&FlowKey, u8),
-        tcp: &Tcp,
-        len: usize,
-        (payload, sum): (Slice, Option<u16>),
-        ip: &Ip,
-    ) -> Frame {
-        let payload = Payload { parts: Parts::from_buf([payload]), sum, gso_size: 0 };
-        self.frame(to, tcp, len, payload, ip)
-    }
-
-    #[inline(always)]
-    fn goes(&self, source: Address, destination: Address, ttl: u8) -> bool {
-        let meta = &self.meta;
-        meta.destination == destination && meta.source == source && meta.ttl == ttl
-    }
-
-    #[inline(always)]
-    fn is_v6(&self) -> bool {
-        self.ip_len == ipv6::LEN
-    }
-
-    /// Notes the facts of a frame that others to the host do not share.
-    #[inline(always)]
-    fn note(&self, meta: &mut Meta, tos: u8, gso_size: u16) {
-        (meta.tos, meta.gso_size) = (tos, gso_size);
-        if self.partial {
-            (meta.checksum, meta.csum_offset) = (ChecksumState::Partial, CHECKSUM);
-        }
-    }
-
-    /// Writes the headers below a segment of `len` bytes. `label` is the flow's, of IPv6.
-    #[inline(always)]
-    fn emit_below(&mut self, bytes: &mut [u8], len: usize, tos: u8, label: impl FnOnce() -> u32) {
-        match self.is_v6() {
-            true => self.emit(bytes, len, tos, label()),
-            false => self.emit(bytes, self.ip_len + len, tos, 0),
-        }
-    }
-
-    /// The same. The length field says `counted`.
-    #[inline(always)]
-    fn emit(&mut self, bytes: &mut [u8], counted: usize, tos: u8, label: u32) {
-        // A copy of as many bytes as are known is a few stores.
-        match self.len {
-            UNTAGGED => {
-                if (counted, tos) != self.last {
-                    self.note_last(counted, tos);
-                }
-                return copy::<UNTAGGED>(bytes, &self.head);
-            }
-            UNTAGGED_V6 => copy::<UNTAGGED_V6>(bytes, &self.head),
-            len => bytes.copy_from_slice(&self.head[..len]),
-        }
-        let ip = &mut bytes[self.len - self.ip_len..];
-        if self.is_v6() {
-            let Some(ip) = ip.first_chunk_mut::<{ ipv6::LEN }>() else { return };
-            let first = 6 << 28 | u32::from(tos) << 20 | label;
-            ip[..4].copy_from_slice(&first.to_be_bytes());
-            ip[4..6].copy_from_slice(&(counted as u16).to_be_bytes());
-        } else if let Some(ip) = ip.first_chunk_mut::<{ ipv4::LEN }>() {
-            self.emit_v4(ip, counted, tos);
-        }
-    }
-
-    /// Writes what differs in an IPv4 header without a tag to where it is copied from.
-    fn note_last(&mut self, counted: usize, tos: u8) {
-        let mut head = self.head;
-        if let Some(ip) = head[..UNTAGGED].last_chunk_mut::<{ ipv4::LEN }>() {
-            self.emit_v4(ip, counted, tos);
-        }
-        (self.head, self.last) = (head, (counted, tos));
-    }
-
-    /// Writes what differs in an IPv4 header.
-    #[inline(always)]
-    fn emit_v4(&self, ip: &mut [u8; ipv4::LEN], counted: usize, tos: u8) {
-        ip[1] = tos;
-        ip[2..4].copy_from_slice(&(counted as u16).to_be_bytes());
-        let sum = !checksum::fold(self.sum + u64::from(tos) + counted as u64);
-        ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    }
-}
-
-/// Copies the first `N` bytes of `head`.
-#[inline(always)]
-fn copy<const N: usize>(bytes: &mut [u8], head: &[u8; BELOW]) {
-    if let (Some(bytes), Some(head)) = (bytes.first_chunk_mut::<N>(), head.first_chunk::<N>()) {
-        *bytes = *head;
-    }
 }

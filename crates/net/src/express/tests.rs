@@ -14,110 +14,12 @@ use wire::packet::ChecksumState;
 use wire::{Address, Endpoint, FlowKey, Instant, Packet, checksum, ipv4, ipv6};
 
 use super::Look;
+use talker::{Digest, Talker};
 
+mod brief;
 mod posted;
+mod talker;
 mod unusual;
-
-/// Reads and writes at random, and ends now and then.
-struct Talker {
-    random: SplitMix64,
-    flows: Vec<FlowKey>,
-    /// Nothing may be wrong with what it reads.
-    read: u64,
-    /// It reads all there is at once.
-    eager: bool,
-    /// It waits for data with buffers of so many bytes.
-    posts: usize,
-    /// Bytes that came there, and how often they were wrong.
-    posted: (u64, u64),
-}
-
-/// What a connection has read.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Digest(u64);
-
-impl Digest {
-    fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.wrapping_mul(0x100_0000_01b3).wrapping_add(u64::from(*byte) + 1);
-        }
-    }
-}
-
-impl Application for Talker {
-    type Connection = Digest;
-    type Listener = ();
-    type Udp = ();
-    type Wakes = ();
-
-    fn incoming(&mut self, (): &()) -> Option<Digest> {
-        Some(Digest::default())
-    }
-    fn half_open_limit_reached(&self, (): &()) -> bool {
-        false
-    }
-    fn refused(&mut self, _: Digest) {}
-    fn opened(&mut self, _: &mut Digest, _: ConnId, flow: &FlowKey) {
-        self.flows.push(*flow);
-    }
-    fn connect_failed(&mut self, _: Digest, _: ConnectError) {}
-    fn has_posted(&self) -> bool {
-        self.posts > 0
-    }
-    fn posted(
-        &mut self,
-        digest: &mut Digest,
-        len: usize,
-        fill: &mut dyn FnMut(&mut [u8]) -> bool,
-    ) -> bool {
-        let mut buffer = vec![0; len];
-        if len > self.posts {
-            return false;
-        }
-        if !fill(&mut buffer) {
-            self.posted.1 += 1;
-            return false;
-        }
-        digest.add(&buffer);
-        self.read += len as u64;
-        self.posted.0 += len as u64;
-        true
-    }
-    fn ready(&mut self, digest: &mut Digest, tcb: &mut Tcb, _: Events, _: Instant) -> bool {
-        let choice = self.random.next_u64();
-        if choice & 3 > 0 || self.eager {
-            while let Some(slice) = tcb.pop_slice(usize::MAX) {
-                digest.add(&slice);
-                self.read += slice.len() as u64;
-            }
-        }
-        if self.eager {
-            tcb.set_unread_outside(0);
-        }
-        let len = match choice >> 8 & 7 {
-            0 => 0,
-            1..=4 => 1 + (choice >> 16) % 200,
-            5 | 6 => 1 + (choice >> 16) % 5_000,
-            _ => 1 + (choice >> 16) % 60_000,
-        };
-        let bytes: Vec<u8> = (0..len).map(|n| (choice ^ n) as u8).collect();
-        let _ = tcb.send(&bytes);
-        if choice >> 32 & 0x1ff == 0 {
-            tcb.shutdown_write();
-        }
-        false
-    }
-    fn closed(&mut self, _: Digest, _: &mut Tcb) {}
-    fn datagram(&mut self, (): &(), _: Datagram) -> bool {
-        true
-    }
-    fn datagram_error(&mut self, (): &(), _: FlowKey, _: tcp::Error) {}
-    fn next_datagram(&mut self, (): &()) -> Option<Datagram> {
-        None
-    }
-    fn listener_closed(&mut self, (): ()) {}
-    fn udp_closed(&mut self, (): ()) {}
-}
 
 /// A link between two hosts.
 #[derive(Clone, Copy, Debug)]
@@ -167,21 +69,14 @@ impl Host {
         let tcp = tcp::Config::default().with_timestamps(!seed.is_multiple_of(3)).with_ecn(ecn);
         config.tcp = Arc::new(tcp);
         config.express = express;
-        let random = SplitMix64::new(seed ^ u64::from(ours));
-        let flows = Vec::new();
-        let app = Talker { random, flows, read: 0, eager: false, posts: 0, posted: (0, 0) };
+        let app = Talker::new(SplitMix64::new(seed ^ u64::from(ours)));
         let mut domain = Domain::new(Arc::new(config), Unit::ONLY, app);
         let (mut egress, now) = (Egress::new(1), Instant::from_millis(1000));
         if ours {
             let any = Endpoint { address: link.address(ours).unspecified(), port: 80 };
             domain.call(Call::Listen(any, ()), now, &mut egress);
         } else {
-            for _ in 0..3 {
-                let remote = Endpoint { address: link.address(!ours), port: 80 };
-                let connection = Digest::default();
-                let call = Call::Connect { remote, local: None, connection };
-                domain.call(call, now, &mut egress);
-            }
+            (0..3).for_each(|_| connect(&mut domain, link, now, &mut egress));
         }
         Host { domain, egress }
     }
@@ -214,6 +109,13 @@ impl Host {
         }
         state
     }
+}
+
+/// A client opens a connection.
+fn connect(domain: &mut Domain<Talker>, link: Link, now: Instant, egress: &mut Egress) {
+    let remote = Endpoint { address: link.address(true), port: 80 };
+    let call = Call::Connect { remote, local: None, connection: Digest::default() };
+    domain.call(call, now, egress);
 }
 
 /// What the network does to a frame; the same to that of either pair.
@@ -309,6 +211,12 @@ fn same(seed: u64, link: Link, mut pairs: [[Host; 2]; 2]) -> [Host; 2] {
         for (hosts, wires) in pairs.iter_mut().zip(&mut wires) {
             let mut chances = SplitMix64::new(chance);
             let mut both = Vec::new();
+            if let [client, _] = hosts
+                && client.domain.app.brief
+                && round % 4 == 0
+            {
+                connect(&mut client.domain, link, now, &mut client.egress);
+            }
             for (host, wire) in hosts.iter_mut().zip(&mut *wires) {
                 let take = (burst as usize % 12).min(wire.len());
                 let frames = wire.drain(..take).flat_map(|frame| match burst % 3 {

@@ -8,6 +8,7 @@ use crate::config::InterfaceConfig;
 use crate::connections::{ConnId, Connection, Connections};
 use crate::down::Below;
 use crate::observe::Layer;
+use crate::way::Way;
 use crate::{Counters, Interfaces};
 use tcp::{Pressure, State, Tcb, TransmitOffload};
 use wire::{FlowKey, Instant};
@@ -130,8 +131,11 @@ impl<A: Application> Transport<A> {
                     transport.wait_for_room(connection, interface, more);
                 }
             }
-            transport.timers.arm(connection, now);
-            after(connection)
+            let after = after(connection);
+            if let After::Nothing = after {
+                transport.timers.arm(connection, now);
+            }
+            after
         });
         match after {
             Some(After::Close) => self.close(id, cx),
@@ -188,12 +192,17 @@ impl<A: Application> Transport<A> {
             want_sum: !interface.transmit_checksum,
         };
         let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));
-        let Connection { flow, tcb, way, .. } = connection;
+        let Connection { flow, tcb, way: taken, .. } = connection;
         let mut sent = 0;
         while sent < quota && tcb.wants_transmit() {
-            let plain = down.plain((flow, &mut *way), (ttl, tos), (&mut *tcb, offload), counters);
+            let plain = down.plain((flow, &mut *taken), (ttl, tos), (&mut *tcb, offload), counters);
             let (repeat, by) = match plain {
                 Some(plain) => (SegmentTemplate::of(&plain.pattern, interface), Some(plain.by)),
+                None if (tcb.may_poll_bare() || tcb.may_poll_syn())
+                    && bare_way((flow, &mut *taken), (ttl, tos), tcb, counters, down) =>
+                {
+                    (None, None)
+                }
                 None => {
                     let way = (interface, (ttl, tos), offload);
                     let Some(long) = long_way(flow, tcb, way, now, counters, down) else { break };
@@ -270,6 +279,19 @@ impl<A: Application> Transport<A> {
 /// What the frame of a segment may be the template of, and the interface that it left by with
 /// the sum that its template needs.
 type Repeatable = (Option<SegmentTemplate>, Option<(u16, u64)>);
+
+/// Sends the next segment of `tcb`, if it is one without data that is as nearly all are. Returns
+/// whether it was.
+#[inline(never)]
+fn bare_way(
+    flow: (&FlowKey, &mut Way),
+    service: (u8, u8),
+    tcb: &mut Tcb,
+    counters: &mut Counters,
+    down: &mut impl Below,
+) -> bool {
+    down.bare(flow, service, tcb, counters)
+}
 
 /// Sends the next segment of `tcb`, whatever it is, by an interface like this; `None` if there is
 /// none.

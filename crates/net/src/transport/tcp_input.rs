@@ -115,6 +115,22 @@ impl Arriving {
         })
     }
 
+    /// The same of a segment without payload.
+    #[inline(always)]
+    pub(crate) fn input_bare<A: Application, C: Connections<A::Connection>>(
+        &self,
+        transport: &mut Transport<A>,
+        conns: &mut C,
+        now: Instant,
+    ) -> Option<()> {
+        let ready = &mut transport.ready;
+        conns.with_flow(&self.flow, move |connection| {
+            let Arriving { header, ecn, .. } = self;
+            connection.tcb.input_bare(header, *ecn, now);
+            ready.schedule(connection);
+        })
+    }
+
     /// There is no connection for it.
     #[cold]
     pub(crate) fn input_stray<A: Application, C: Connections<A::Connection>>(

@@ -1,7 +1,9 @@
 //! ④ Segment arrives (RFC 9293 3.10.7).
 
 mod ack;
+mod bare;
 pub mod closed;
+mod first;
 pub mod listen;
 mod syn_sent;
 mod synchronized;
@@ -65,7 +67,7 @@ impl Tcb {
     ) {
         let (h, len) = (header, payload.len() as u32);
         if len == 0 || !self.settles() || !self.is_next(h, len) {
-            return self.input_coalesced(h, Parts::from_buf([payload]), segment, ecn, now);
+            return self.input_unsettled(h, payload, (segment, ecn), now);
         }
         let now = self.clamp(now);
         self.heard(now);
@@ -81,6 +83,22 @@ impl Tcb {
         self.deliver_one(payload);
         self.schedule_ack(now);
         self.check_short();
+    }
+
+    /// The same, if the connection is not settled.
+    #[inline(never)]
+    fn input_unsettled(
+        &mut self,
+        h: &Header,
+        payload: Slice,
+        (segment, ecn): (u16, u8),
+        now: Instant,
+    ) {
+        let len = payload.len() as u32;
+        if len > 0 && !self.may_be_news(ecn) && self.is_plain_first(h, len) {
+            return self.plain_first(h, payload, segment, now);
+        }
+        self.input_coalesced(h, Parts::from_buf([payload]), segment, ecn, now);
     }
 
     /// Would the `len` bytes of payload of a segment with this header, whose checksum has
@@ -127,7 +145,14 @@ impl Tcb {
     fn is_next(&self, h: &Header, len: u32) -> bool {
         const MATTER: Flags = Flags(0xf7);
         h.flags.0 & MATTER.0 == Flags::ACK.0
-            && h.seq == self.rcv.nxt
+            && self.comes_next(h)
+            && len <= self.rcv.edge.distance_from(self.rcv.nxt)
+    }
+
+    /// The same, whatever its flags and its payload are.
+    #[inline(always)]
+    fn comes_next(&self, h: &Header) -> bool {
+        h.seq == self.rcv.nxt
             // From SND.UNA up to SND.NXT.
             && h.ack.distance_from(self.snd.una) <= self.snd.nxt.distance_from(self.snd.una)
             && match h.options.timestamps {
@@ -136,7 +161,6 @@ impl Tcb {
                 }
                 None => !self.flags.timestamps,
             }
-            && len <= self.rcv.edge.distance_from(self.rcv.nxt)
     }
 
     /// `put` takes in the `len` bytes of payload, if there are any.

@@ -55,6 +55,9 @@ impl Tcb {
         if self.is_early() {
             return self.early_syn_acked(h, now);
         }
+        if self.syn_acked_plainly(now) {
+            return;
+        }
         let lost = self.timeouts;
         let mut news = self.no_news(h, now);
         self.board.acked(self.snd.iss + 1, &mut news);
@@ -66,6 +69,22 @@ impl Tcb {
         self.timeouts = 0;
         self.measure(&news, h, now);
         self.after_syn(lost);
+    }
+
+    /// As [`Tcb::syn_acked`], if the SYN was sent once and alone: each step of that which would do
+    /// something, and no other. Returns whether it was so.
+    #[inline(always)]
+    fn syn_acked_plainly(&mut self, now: Instant) -> bool {
+        if self.timeouts > 0 || !self.is_calm() {
+            return false;
+        }
+        let una = self.snd.iss + 1;
+        let Some(newest) = self.board.acked_alone(una) else { return false };
+        (self.snd.una, self.recovery.recover, self.snd.small_end) = (una, una, una);
+        self.timers.stop_retransmit();
+        self.rtt.sample(now.micros_since(newest.sent).min(u32::MAX.into()) as u32);
+        self.rtt.backoff = 0;
+        true
     }
 
     /// The SYN was acknowledged, after so many time-outs.

@@ -191,7 +191,7 @@ impl Tcb {
 
     /// SYN-RECEIVED: does the segment acknowledge our SYN?
     /// `alone`: it brings nothing else.
-    fn leave_syn_received(&mut self, h: &Header, alone: bool, now: Instant) -> bool {
+    pub(super) fn leave_syn_received(&mut self, h: &Header, alone: bool, now: Instant) -> bool {
         if alone && self.is_deferred(now) {
             return false;
         }
@@ -212,7 +212,7 @@ impl Tcb {
     }
 
     /// What follows from the acknowledgment of our FIN.
-    fn after_ack(&mut self, now: Instant) {
+    pub(super) fn after_ack(&mut self, now: Instant) {
         if !self.state.fin_queued() || !self.fin_acked() {
             return;
         }

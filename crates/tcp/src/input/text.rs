@@ -203,7 +203,7 @@ impl Tcb {
     }
 
     /// The FIN is next.
-    fn fin(&mut self, now: Instant) {
+    pub(super) fn fin(&mut self, now: Instant) {
         self.rcv.nxt += 1;
         self.assembler = None;
         self.ack_now();

@@ -1,6 +1,7 @@
 //! ⑥ Segments to send.
 
 mod ack;
+mod bare;
 mod header;
 mod persist;
 mod plain;
@@ -11,7 +12,9 @@ mod syn;
 use crate::recovery::Record;
 use crate::timers::Retransmit;
 use crate::{State, Tcb};
+pub use bare::BareSegment;
 pub use plain::PlainSegment;
+pub use syn::PlainSyn;
 use wire::tcp::{Flags, Header};
 use wire::time::Duration;
 use wire::{Instant, Parts, Seq, Slice};
@@ -252,12 +255,7 @@ impl Tcb {
                 return Some(self.syn(now));
             }
             State::SynSent => return self.held_syn(now),
-            _ if self.flags.released && self.timers.linger == Instant::FAR_FUTURE => {
-                if let Some(limit) = self.orphan_limit() {
-                    self.timers.linger = now + limit;
-                }
-            }
-            _ => {}
+            _ => self.bound_orphan(now),
         }
         // RFC 6691 2/3
         if let Some(ack) = self.acknowledge_marks(now) {
@@ -287,6 +285,17 @@ impl Tcb {
             return Some(self.probe(now));
         }
         self.acks.now.then(|| self.pure_ack(now))
+    }
+
+    /// One that the application has let go of ends after a while.
+    #[inline]
+    fn bound_orphan(&mut self, now: Instant) {
+        if self.flags.released
+            && self.timers.linger == Instant::FAR_FUTURE
+            && let Some(limit) = self.orphan_limit()
+        {
+            self.timers.linger = now + limit;
+        }
     }
 
     /// How long the connection may stay as it is when the application is gone:

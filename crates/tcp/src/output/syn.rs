@@ -3,10 +3,97 @@
 use super::Outgoing;
 use crate::recovery::Record;
 use crate::{State, Tcb};
-use wire::Instant;
-use wire::tcp::{Flags, Header};
+use wire::tcp::{Flags, Header, Options};
+use wire::{Instant, Parts, Seq};
+
+/// A SYN, or SYN-ACK, with the four options that nearly all have.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainSyn {
+    /// SEG.SEQ.
+    pub seq: Seq,
+    /// SEG.ACK; 0 in a SYN.
+    pub ack: Seq,
+    /// SYN, and perhaps ACK.
+    pub flags: Flags,
+    /// SEG.WND, as it stands in the header.
+    pub window: u16,
+    /// The largest segment that we take, bytes.
+    pub mss: u16,
+    /// The shift of the windows that we announce.
+    pub window_scale: u8,
+    /// TSval and TSecr.
+    pub timestamps: (u32, u32),
+}
+
+impl PlainSyn {
+    /// The same as [`Tcb::poll_transmit`] would have said it.
+    pub fn into_outgoing(self) -> Outgoing {
+        let PlainSyn { seq, ack, flags, window, mss, window_scale, timestamps } = self;
+        let options = Options {
+            mss: Some(mss),
+            window_scale: Some(window_scale),
+            sack_permitted: true,
+            timestamps: Some(timestamps),
+            ..Options::NONE
+        };
+        let (source_port, destination_port, urgent) = (0, 0, 0);
+        let header =
+            Header { source_port, destination_port, seq, ack, flags, window, urgent, options };
+        Outgoing { header, payload: Parts::new(), sum: Some(0), gso_size: 0, ect: false }
+    }
+}
 
 impl Tcb {
+    /// May [`Tcb::poll_syn`] have something? `false` is certain, and cheaper.
+    #[inline(always)]
+    pub fn may_poll_syn(&self) -> bool {
+        self.flags.syn_due
+    }
+
+    /// The SYN or SYN-ACK, if it goes for the first time and is as nearly all are. `None` says
+    /// nothing: ask [`Tcb::poll_transmit`], which would have returned the same.
+    #[inline]
+    pub fn poll_syn(&mut self, now: Instant) -> Option<PlainSyn> {
+        let now = now.max(self.now);
+        let usual = self.flags.syn_due
+            && self.flags.dirty
+            && matches!(self.state, State::SynSent | State::SynReceived)
+            && self.snd.nxt == self.snd.iss
+            && self.is_calm()
+            && self.reset_reply.is_none()
+            && self.rcv.scaling
+            && self.flags.sack
+            && self.flags.timestamps;
+        if !usual {
+            return None;
+        }
+        (self.now, self.flags.syn_due) = (now, false);
+        let answer = self.state == State::SynReceived;
+        let (flags, ack, echo) = match answer {
+            true => (Flags::SYN.with(Flags::ACK), self.rcv.nxt, self.ts.recent),
+            false => (Flags::SYN, Seq(0), 0),
+        };
+        if answer {
+            self.acknowledged();
+        }
+        self.syn_sent_at(now);
+        self.start_rto(now);
+        debug_assert!(!self.has_output(), "{self:?}");
+        self.flags.dirty = false;
+        self.note_app_limit();
+        self.check_touched();
+        Some(PlainSyn {
+            seq: self.snd.iss,
+            ack,
+            flags,
+            // RFC 7323 2.2: the window of a SYN is never scaled
+            window: self.rcv.limit.min(u16::MAX.into()) as u16,
+            mss: self.rcv.mss,
+            window_scale: self.rcv.shift,
+            timestamps: (self.timestamp(now), echo),
+        })
+    }
+
     /// The SYN, or SYN-ACK (RFC 9293 3.5).
     pub(crate) fn syn(&mut self, now: Instant) -> Outgoing {
         // RFC 9293 MUST-14, SHLD-5, MUST-65

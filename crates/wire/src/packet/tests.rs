@@ -144,9 +144,13 @@ fn the_payload_is_what_is_left_when_headers_are_pulled_off() {
 #[test]
 fn a_packet_of_one_part_gives_it_back_without_its_head() {
     let meta = Meta { ttl: 7, ..Meta::EMPTY };
-    let packet = Packet::headed(&meta, Slice::copy_of(b"payload"), |head: &mut [u8; 4]| {
-        *head = *b"head";
-    });
+    let packet = Packet::headed(
+        &meta,
+        Parts::from_buf([Slice::copy_of(b"payload")]),
+        |head: &mut [u8; 4]| {
+            *head = *b"head";
+        },
+    );
     assert_eq!((packet.to_vec(), packet.meta().ttl), (b"headpayload".to_vec(), 7));
     let Some((head, part)) = packet.head_and_part() else { panic!("it has one part") };
     assert_eq!((head, part.as_slice()), (&b"head"[..], &b"payload"[..]));

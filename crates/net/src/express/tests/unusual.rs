@@ -11,9 +11,7 @@ fn past(link: Link) -> Vec<Flags> {
     for round in 0..200 {
         now += Duration::from_micros(300);
         if round == 100 {
-            let remote = Endpoint { address: link.address(true), port: 80 };
-            let call = Call::Connect { remote, local: None, connection: Digest::default() };
-            client.domain.call(call, now, &mut client.egress);
+            connect(&mut client.domain, link, now, &mut client.egress);
         }
         let to_server = client.step(to_client, now);
         for frame in &to_server {
