@@ -75,7 +75,8 @@ impl Builder {
         let resolver = self.resolver.unwrap_or_else(|| dns::resolver(of.clone()));
         let (organization, processors, sockets) = (self.organization, self.processors, registry);
         let view = View { running, sockets, raw, organization, processors, instruments, captures };
-        let stack = Stack::new((view, starts), (config, names, clock), self.drain, resolver);
+        let about = (config, names, clock, self.watching);
+        let stack = Stack::new((view, starts), about, self.drain, resolver);
         // Only here.
         let _ = of.set(stack.downgrade());
         let lost = |(at, counts): (_, Arc<Counts>)| counts.when_gone(stack.host().loses(at));

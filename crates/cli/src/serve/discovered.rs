@@ -20,20 +20,34 @@ pub(super) struct Discovered {
 }
 
 impl Discovered {
-    /// Listens from now on.
-    pub(super) fn new(stack: &Stack) -> Discovered {
+    /// With what has changed since the stack's start.
+    pub(super) fn new(stack: &Stack, events: Events) -> Discovered {
         let host = stack.host();
         let (dhcp6, has_told, has_told_managed) = Default::default();
-        let events = host.watch();
         Discovered { stack: stack.clone(), host, events, dhcp6, has_told, has_told_managed }
+    }
+
+    /// Waits until something changes, and tells it on standard error with all that has changed meanwhile. If
+    /// it is given up, nothing is lost.
+    pub(super) async fn listen(&self) {
+        match self.events.changed().await {
+            Some(event) => self.say(&event),
+            // It has stopped.
+            None => std::future::pending().await,
+        }
+        self.tell();
+    }
+
+    fn say(&self, event: &Event) {
+        if let Some(sentence) = sentence(event, &self.host) {
+            eprintln!("anabranch: slaac: {sentence}");
+        }
     }
 
     /// Tells on standard error what has happened since the last time.
     pub(super) fn tell(&self) {
         while let Some(event) = self.events.next(Duration::ZERO) {
-            if let Some(sentence) = sentence(&event, &self.host) {
-                eprintln!("anabranch: slaac: {sentence}");
-            }
+            self.say(&event);
         }
         let flags = self.host.dhcp6_flags(0);
         if flags.managed && !self.has_told_managed.replace(true) {

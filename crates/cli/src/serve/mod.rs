@@ -292,6 +292,12 @@ async fn until_the_end(
             leased.wait().await;
         }
     });
+    let news = || async {
+        match &running.discovered {
+            Some(discovered) => discovered.listen().await,
+            None => std::future::pending().await,
+        }
+    };
     let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
@@ -309,6 +315,7 @@ async fn until_the_end(
                     eprintln!("anabranch: {failure}");
                 }
             }
+            () = news() => {}
             _ = look.tick() => {
                 running.leased.iter().for_each(Leased::tell);
                 running.discovered.iter().for_each(Discovered::tell);

@@ -9,6 +9,7 @@ use super::tcp::server_config;
 use crate::failure::Failure;
 use crate::link::{self, Request};
 use crate::view::Viewed;
+use anabranch::host::Events;
 use anabranch::instruments::{Instruments, Snapshot};
 use anabranch::{Cidr, Stack};
 use device::{Counts, Device, Report, fault, pcap};
@@ -50,9 +51,9 @@ impl Running {
         let interface = kind.goes_silently.then(|| link::number(&name)).flatten();
         let instruments = settings.args.stats_json.as_ref().map(|_| Instruments::new());
         let result = async {
-            let stack = start_stack(settings, device, instruments.clone())?;
+            let (stack, events) = start_stack(settings, device, instruments.clone())?;
             let mut running = Running {
-                discovered: settings.args.slaac.then(|| Discovered::new(&stack)),
+                discovered: settings.args.slaac.then(|| Discovered::new(&stack, events)),
                 stack,
                 leased: None,
                 device: name,
@@ -162,7 +163,7 @@ fn start_stack(
     settings: &Settings,
     device: Device,
     instruments: Option<Arc<Instruments>>,
-) -> Result<Stack, Failure> {
+) -> Result<(Stack, Events), Failure> {
     let args = &settings.args;
     let mut builder = Stack::builder()
         .device(device)
@@ -196,5 +197,6 @@ fn start_stack(
     if let Some(instruments) = instruments {
         builder = builder.instruments(instruments);
     }
-    builder.start().map_err(Failure::refused)
+    let (builder, events) = builder.watched();
+    builder.start().map(|stack| (stack, events)).map_err(Failure::refused)
 }

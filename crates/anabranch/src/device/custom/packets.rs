@@ -1,6 +1,7 @@
 //! [`Packets`]: a device whose packets are a stream and a sink.
 
 use super::{Config, PacketIo, Wake, open};
+use crate::wait::wake_each;
 use ::device::Device;
 use bytes::Bytes;
 use futures_core::Stream;
@@ -25,9 +26,7 @@ struct Way {
 impl Way {
     fn wake(way: &Mutex<Way>) {
         let waiter = way.lock().waiter.take();
-        if let Some(waiter) = waiter {
-            waiter.wake();
-        }
+        wake_each(waiter);
     }
 
     fn close(way: &Mutex<Way>) {
@@ -74,9 +73,7 @@ impl PacketIo for Io {
         way.packets.push_back(Bytes::copy_from_slice(packet));
         let waiter = way.waiter.take();
         drop(way);
-        if let Some(waiter) = waiter {
-            waiter.wake();
-        }
+        wake_each(waiter);
         true
     }
 }
