@@ -131,6 +131,11 @@ pub enum Event {
     /// it any more; what goes by others goes on. A TUN or TAP device tells at once, an
     /// interface of AF_XDP with what is sent next.
     DeviceGone(usize),
+    /// The card of the interface of this index, which the stack has by AF_XDP, has so many receive queues now,
+    /// more or fewer than before. What comes up on a queue that it did not have when the device was made is not
+    /// seen by the stack: make the device anew, or let the card spread frames over the first queues
+    /// (`ethtool -X`). It is found out within two seconds.
+    Queues(usize, usize),
 }
 
 /// The addresses and routes of a running stack ([`Stack::host`](crate::Stack::host)). Cheap
@@ -145,6 +150,16 @@ impl Host {
         move || {
             if let Some(held) = held.upgrade() {
                 held.tell(Event::DeviceGone(interface));
+            }
+        }
+    }
+
+    /// What is to be done when this interface has more or fewer queues.
+    pub(crate) fn counts_queues(&self, interface: usize) -> impl Fn(usize) + Send + 'static {
+        let held = Arc::downgrade(&self.0);
+        move |queues| {
+            if let Some(held) = held.upgrade() {
+                held.tell(Event::Queues(interface, queues));
             }
         }
     }

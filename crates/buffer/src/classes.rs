@@ -42,7 +42,7 @@ pub(super) const TABLE: [Class; CLASSES.len() + 1] = [
 pub(super) const CELLS: usize = CLASSES.len();
 
 /// Bytes of a class that a thread keeps before it has shown that it needs more.
-const FIRST: usize = 256 << 10;
+const FIRST: usize = 64 << 10;
 
 impl Class {
     /// How many blocks a thread keeps at first.

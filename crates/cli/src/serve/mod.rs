@@ -23,7 +23,6 @@ use anabranch::control::Control;
 use anabranch::device::EthernetAddress;
 use device::Report;
 use device::fault::{Spec, SpecError};
-use discovered::Discovered;
 use lease::Leased;
 use running::Running;
 use services::Services;
@@ -292,12 +291,6 @@ async fn until_the_end(
             leased.wait().await;
         }
     });
-    let news = || async {
-        match &running.discovered {
-            Some(discovered) => discovered.listen().await,
-            None => std::future::pending().await,
-        }
-    };
     let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
@@ -315,16 +308,11 @@ async fn until_the_end(
                     eprintln!("anabranch: {failure}");
                 }
             }
-            () = news() => {}
+            () = running.discovered.listen() => running.check(settings)?,
             _ = look.tick() => {
                 running.leased.iter().for_each(Leased::tell);
-                running.discovered.iter().for_each(Discovered::tell);
-                if running.is_gone() {
-                    return Err(Failure::failed(format!(
-                        "the {} `{}` was deleted: start the server again to make a new one",
-                        settings.args.link.kind.title, running.device
-                    )));
-                }
+                running.discovered.tell();
+                running.check(settings)?;
             }
         }
     }

@@ -24,8 +24,8 @@ pub struct Running {
     pub(super) stack: Stack,
     /// Who keeps the address, with `--dhcp`.
     pub(super) leased: Option<Leased>,
-    /// Who tells what routers say, with `--slaac`.
-    pub(super) discovered: Option<Discovered>,
+    /// Who tells what changes by itself.
+    pub(super) discovered: Discovered,
     /// The device's name as the kernel has it.
     pub(super) device: String,
     pub(super) counts: Arc<Counts>,
@@ -53,7 +53,7 @@ impl Running {
         let result = async {
             let (stack, events) = start_stack(settings, device, instruments.clone())?;
             let mut running = Running {
-                discovered: settings.args.slaac.then(|| Discovered::new(&stack, events)),
+                discovered: Discovered::new(&stack, events, settings.args.slaac),
                 stack,
                 leased: None,
                 device: name,
@@ -95,9 +95,20 @@ impl Running {
         })
     }
 
-    /// Has somebody deleted the device?
-    pub fn is_gone(&self) -> bool {
-        self.counts.gone.load(Ordering::Relaxed) || self.interface.is_some_and(link::is_deleted)
+    /// Looks whether the device is there still.
+    ///
+    /// # Errors
+    /// Somebody has deleted it.
+    pub fn check(&self, settings: &Settings) -> Result<(), Failure> {
+        if !self.counts.gone.load(Ordering::Relaxed)
+            && !self.interface.is_some_and(link::is_deleted)
+        {
+            return Ok(());
+        }
+        Err(Failure::failed(format!(
+            "the {} `{}` was deleted: start the server again to make a new one",
+            settings.args.link.kind.title, self.device
+        )))
     }
 
     async fn bind(&mut self, settings: &Settings) -> Result<(), Failure> {
@@ -120,9 +131,10 @@ impl Running {
 
     /// Gives the address back if it is a server's, resets all connections, and removes the
     /// device.
-    pub fn stop(mut self) {
-        drop((self.leased.take(), self.discovered.take()));
-        self.stack.stop();
+    pub fn stop(self) {
+        let Running { leased, discovered, stack, .. } = self;
+        drop((leased, discovered));
+        stack.stop();
     }
 }
 

@@ -119,8 +119,16 @@ impl Stream for Packets {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut way = self.shared.from_stack.lock();
+        let was_full = way.packets.len() >= self.shared.capacity;
         match way.packets.pop_front() {
-            Some(packet) => Poll::Ready(Some(packet)),
+            Some(packet) => {
+                drop(way);
+                if was_full {
+                    // The stack may keep more, and sleep.
+                    self.wake.wake();
+                }
+                Poll::Ready(Some(packet))
+            }
             None if way.closed => Poll::Ready(None),
             None => {
                 way.waiter = Some(cx.waker().clone());
