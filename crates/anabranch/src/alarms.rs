@@ -1,6 +1,7 @@
 //! [`Alarms`]: tasks that are to be woken after a while. A library without a runtime of its
 //! own has no timer for tasks, so one thread wakes them; it is there only while some wait.
 
+use crate::wait::wake_each;
 use platform::{Instant, Mutex, thread};
 use std::sync::Arc;
 use std::task::Waker;
@@ -43,12 +44,41 @@ impl Alarms {
             state.runs = next.is_some() || !due.is_empty();
             let ends = !state.runs;
             drop(state);
-            due.into_iter().for_each(|(_, waker)| waker.wake());
+            wake_each(due.into_iter().map(|(_, waker)| waker));
             match next {
                 _ if ends => return,
                 Some(at) => thread::sleep(at.saturating_duration_since(now)),
                 None => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::task::Wake;
+    use std::time::Duration;
+
+    /// Says so, or panics.
+    struct Tells(Option<mpsc::Sender<()>>);
+
+    impl Wake for Tells {
+        fn wake(self: Arc<Self>) {
+            let to = self.0.as_ref().expect("a waker of the test's that panics");
+            to.send(()).expect("somebody listens");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_ends_nothing() {
+        let alarms = Arc::<Alarms>::default();
+        let (sender, woken) = mpsc::channel();
+        let start = Instant::now();
+        alarms.wake_at(start, &Waker::from(Arc::new(Tells(None))));
+        let second = start + Duration::from_millis(20);
+        alarms.wake_at(second, &Waker::from(Arc::new(Tells(Some(sender)))));
+        assert_eq!(woken.recv(), Ok(()));
     }
 }

@@ -12,6 +12,7 @@ pub(crate) use bounds::Bounds;
 use interface::Interface;
 
 use crate::addresses::{Cidr, Route};
+use crate::host::Teller;
 use crate::names::Resolver;
 use crate::organization::{LockKind, Options, Organization};
 use crate::servers::NameServer;
@@ -69,6 +70,7 @@ pub struct Builder {
     dns: Vec<NameServer>,
     clock: Option<Clock>,
     observable: bool,
+    watching: Vec<Teller>,
     dad: Dad,
     /// What stable addresses come from; none: the machine.
     stable_secret: Option<Vec<u8>>,
@@ -109,6 +111,7 @@ impl Builder {
             dns: Vec::new(),
             clock: None,
             observable: false,
+            watching: Vec::new(),
             dad: Dad::default(),
             stable_secret: None,
             #[cfg(feature = "control")]

@@ -241,7 +241,7 @@ impl Worker {
         let lease = self.client.lease();
         let named = lease.iter().flat_map(|lease| &lease.dns);
         let servers = named.map(|address| server((*address).into(), self.interface)).collect();
-        self.host.set_dns_servers(Origin::Dhcp(self.interface), servers);
+        self.host.set_dns_servers(Origin::Dhcp(self.interface), servers, || ());
         self.shared.change(|held| {
             held.lease = lease.cloned();
             if held.events.len() == MAX_EVENTS {

@@ -22,10 +22,12 @@
 //! what they send is lost, until the address is back or they give up. A route whose router
 //! is no longer a neighbour goes with the address.
 
+mod events;
 mod follow;
 mod held;
 mod neighbours;
 
+pub(crate) use events::{Teller, watched};
 pub(crate) use held::Held;
 
 use crate::Prefix;
@@ -34,10 +36,10 @@ use crate::servers::Origin;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 use wire::{Address, EthernetAddress};
 
+pub use events::Events;
 pub use neighbours::MAX_STATIONS;
 pub use net::discovery::{Dad, Dhcp6Flags, TurnedAway};
 
@@ -45,8 +47,6 @@ pub use net::discovery::{Dad, Dhcp6Flags, TurnedAway};
 pub const MAX_ADDRESSES: usize = 64;
 /// The most routes of a host.
 pub const MAX_ROUTES: usize = 1024;
-/// Events that wait for one who watches; what comes beyond is lost to him.
-const MAX_EVENTS: usize = 256;
 
 /// One of a stack's interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,12 +125,17 @@ pub enum Event {
     Mtu(usize, usize),
     /// Routers on the link of the interface say something else of DHCPv6 than before.
     Dhcp6(usize, Dhcp6Flags),
-    /// Routers have named other servers for names: see [`Host::dns_servers`].
+    /// Routers or DHCP servers have named other servers for names: see [`Host::dns_servers`].
     DnsServers,
     /// The device of the interface of this index was deleted, or its descriptor closed. Nothing comes or goes by
     /// it any more; what goes by others goes on. A TUN or TAP device tells at once, an
     /// interface of AF_XDP with what is sent next.
     DeviceGone(usize),
+    /// The card of the interface of this index, which the stack has by AF_XDP, has so many receive queues now,
+    /// more or fewer than before. What comes up on a queue that it did not have when the device was made is not
+    /// seen by the stack: make the device anew, or let the card spread frames over the first queues
+    /// (`ethtool -X`). It is found out within two seconds.
+    Queues(usize, usize),
 }
 
 /// The addresses and routes of a running stack ([`Stack::host`](crate::Stack::host)). Cheap
@@ -145,6 +150,16 @@ impl Host {
         move || {
             if let Some(held) = held.upgrade() {
                 held.tell(Event::DeviceGone(interface));
+            }
+        }
+    }
+
+    /// What is to be done when this interface has more or fewer queues.
+    pub(crate) fn counts_queues(&self, interface: usize) -> impl Fn(usize) + Send + 'static {
+        let held = Arc::downgrade(&self.0);
+        move |queues| {
+            if let Some(held) = held.upgrade() {
+                held.tell(Event::Queues(interface, queues));
             }
         }
     }
@@ -349,29 +364,25 @@ impl Host {
         self.0.servers().all()
     }
 
-    /// What `origin` says of servers for names.
-    pub(crate) fn set_dns_servers(&self, origin: Origin, servers: Vec<SocketAddr>) {
-        self.0.servers().set(origin, servers);
+    /// What `origin`, which is no router, says of servers for names. Does `first` before those who watch hear
+    /// of it.
+    pub(crate) fn set_dns_servers(
+        &self,
+        origin: Origin,
+        servers: Vec<SocketAddr>,
+        first: impl FnOnce(),
+    ) {
+        let is_news = self.0.servers().set(origin, servers);
+        first();
+        if is_news {
+            self.0.tell(Event::DnsServers);
+        }
     }
 
-    /// All changes from now on. Of those that wait, 256 are kept.
+    /// All changes from now on. Of those that wait, 256 are kept. Who asks for what is known after this call
+    /// misses nothing; who wants to hear of all that follows the start has [`Builder::watched`](crate::Builder::watched).
     pub fn watch(&self) -> Events {
         self.0.watch()
-    }
-}
-
-/// The changes of a host since [`Host::watch`].
-#[derive(Debug)]
-pub struct Events {
-    events: Receiver<Event>,
-    /// Whoever tells sees by it that nobody listens any more.
-    _alive: Arc<()>,
-}
-
-impl Events {
-    /// The next one; `None` if none came for `timeout`, or the stack is gone.
-    pub fn next(&self, timeout: Duration) -> Option<Event> {
-        self.events.recv_timeout(timeout).ok()
     }
 }
 

@@ -44,11 +44,12 @@ pub(crate) struct Servers {
 }
 
 impl Servers {
-    /// From now on `origin` names these, or none.
-    pub(crate) fn set(&self, origin: Origin, servers: Vec<SocketAddr>) {
+    /// From now on `origin` names these, or none. Says whether that is news.
+    pub(crate) fn set(&self, origin: Origin, servers: Vec<SocketAddr>) -> bool {
         let mut known = self.known.lock();
-        if known.iter().any(|(of, named)| *of == origin && *named == servers) {
-            return;
+        let before = known.iter().find(|(of, _)| *of == origin);
+        if before.map_or(servers.is_empty(), |(_, named)| *named == servers) {
+            return false;
         }
         known.retain(|(of, _)| *of != origin);
         if !servers.is_empty() {
@@ -59,6 +60,7 @@ impl Servers {
         // Another network may have other answers.
         #[cfg(feature = "dns")]
         self.answers.clear();
+        true
     }
 
     /// All of them, each once, [`MOST`] at most.

@@ -2,7 +2,7 @@
 
 use crate::closing::{Closing, is_waking};
 use crate::error::SocketError;
-use crate::host::{Held, Host};
+use crate::host::{Held, Host, Teller};
 use crate::names::Resolver;
 use crate::observe::{Connection, View};
 use crate::organization::Organization;
@@ -129,7 +129,7 @@ const fn nowhere(protocol: Protocol) -> Endpoint {
 impl Stack {
     pub(crate) fn new(
         (view, starts): (View, Arc<tasks::Starts>),
-        (config, names, clock): (Arc<Config>, Vec<String>, Clock),
+        (config, names, clock, watching): (Arc<Config>, Vec<String>, Clock, Vec<Teller>),
         drain: Duration,
         resolver: Arc<Resolver>,
     ) -> Stack {
@@ -141,7 +141,7 @@ impl Stack {
         let bound = [bound(), bound()];
         let servers = Arc::<Servers>::default();
         resolver.know_interfaces(&names);
-        let host = Arc::new(Held::new(config.clone(), names, servers.clone(), clock));
+        let host = Arc::new(Held::new(config.clone(), names, servers.clone(), clock, watching));
         let follower: Arc<dyn Follow> = host.clone();
         config.discovery.attach(Arc::downgrade(&follower));
         let running = Arc::downgrade(&view.running);

@@ -4,7 +4,7 @@ mod race;
 mod shared;
 
 pub(crate) use race::Race;
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Shared, Times};
 
 use crate::names::{ToSocketAddrs, first};
 use crate::stack::Stack;
@@ -160,7 +160,8 @@ impl TcpStream {
     /// # Errors
     /// `InvalidInput` if it is zero.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.0.options.lock().read_timeout = zero_is_wrong(timeout)?;
+        let timeout = zero_is_wrong(timeout)?;
+        self.0.options.lock().set_times(|times| times.read_timeout = timeout);
         Ok(())
     }
 
@@ -169,7 +170,8 @@ impl TcpStream {
     /// # Errors
     /// `InvalidInput` if it is zero.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.0.options.lock().write_timeout = zero_is_wrong(timeout)?;
+        let timeout = zero_is_wrong(timeout)?;
+        self.0.options.lock().set_times(|times| times.write_timeout = timeout);
         Ok(())
     }
 
@@ -178,7 +180,7 @@ impl TcpStream {
     /// # Errors
     /// None; it is like that of `std::net`.
     pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.0.options.lock().read_timeout)
+        Ok(self.0.options.lock().times().read_timeout)
     }
 
     /// What [`TcpStream::set_write_timeout`] has set.
@@ -186,7 +188,7 @@ impl TcpStream {
     /// # Errors
     /// None; it is like that of `std::net`.
     pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.0.options.lock().write_timeout)
+        Ok(self.0.options.lock().times().write_timeout)
     }
 
     /// Makes reads and writes that would wait fail with `WouldBlock`.
@@ -297,28 +299,34 @@ impl TcpStream {
         self.receive(buf, true)
     }
 
+    /// Does it wait at all, and for how long?
+    fn waits(&self) -> (bool, Times) {
+        let options = self.0.options.lock();
+        (options.nonblocking, options.times())
+    }
+
     fn receive(&self, buf: &mut [u8], peek: bool) -> io::Result<usize> {
-        let options = *self.0.options.lock();
-        if options.nonblocking {
+        let (nonblocking, times) = self.waits();
+        if nonblocking {
             return now(self.0.poll_read_to(None, buf, peek));
         }
-        block_on(options.read_timeout, |cx| self.0.poll_read_to(Some(cx), buf, peek))
+        block_on(times.read_timeout, |cx| self.0.poll_read_to(Some(cx), buf, peek))
     }
 
     fn receive_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let options = *self.0.options.lock();
-        if options.nonblocking {
+        let (nonblocking, times) = self.waits();
+        if nonblocking {
             return now(self.0.poll_read_vectored(None, bufs));
         }
-        block_on(options.read_timeout, |cx| self.0.poll_read_vectored(Some(cx), bufs))
+        block_on(times.read_timeout, |cx| self.0.poll_read_vectored(Some(cx), bufs))
     }
 
     fn send(&self, bufs: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
-        let options = *self.0.options.lock();
-        if options.nonblocking {
+        let (nonblocking, times) = self.waits();
+        if nonblocking {
             return now(self.0.poll_write(None, bufs, more));
         }
-        block_on(options.write_timeout, |cx| self.0.poll_write(Some(cx), bufs, more))
+        block_on(times.write_timeout, |cx| self.0.poll_write(Some(cx), bufs, more))
     }
 }
 

@@ -33,7 +33,9 @@ macro_rules! streams {
             /// # Errors
             /// None; it is like the other options.
             pub fn set_user_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-                self.0.set(Setting::UserTimeout(timeout), |o| o.user_timeout = timeout);
+                self.0.set(Setting::UserTimeout(timeout), |options| {
+                    options.set_times(|times| times.user_timeout = timeout);
+                });
                 Ok(())
             }
 
@@ -42,7 +44,7 @@ macro_rules! streams {
             /// # Errors
             /// None; it is like the other options.
             pub fn user_timeout(&self) -> io::Result<Option<Duration>> {
-                Ok(self.0.options.lock().user_timeout)
+                Ok(self.0.options.lock().times().user_timeout)
             }
 
             /// Acknowledges the next data at once (`true`) or with company

@@ -2,6 +2,7 @@
 
 use platform::{Instant, thread};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -52,6 +53,14 @@ pub(crate) fn block_on<T>(
                 thread::park_timeout(left);
             }
         }
+    }
+}
+
+/// Wakes them, whatever some of them do: one that panics must not end the thread that wakes others, too.
+pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) {
+    for waker in wakers {
+        // What it says has been said by the panic's own hook.
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
 

@@ -11,6 +11,8 @@ use anabranch::{Organization, Stack, UdpSocket};
 use bytes::Bytes;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -132,5 +134,53 @@ fn datagrams_leave_though_their_socket_is_dropped_while_nobody_takes_packets() {
         }
         assert_eq!(came, sent, "{organization}");
         stack.stop();
+    }
+}
+
+/// Does each thread of the stack, which has one at least, fall asleep before long?
+fn fall_asleep(stack: &str) {
+    let start = Instant::now();
+    let is_ours = |task: &Path| {
+        std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("ana-"))
+    };
+    let ours = || -> Vec<PathBuf> {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("Linux");
+        tasks.map(|task| task.expect("a thread").path()).filter(|task| is_ours(task)).collect()
+    };
+    let mut tasks = ours();
+    while tasks.is_empty() {
+        // They give themselves their names.
+        assert!(start.elapsed() < Duration::from_secs(60), "{stack}");
+        tasks = ours();
+    }
+    for task in tasks {
+        // One that has ended meanwhile is of another test.
+        while let Ok(status) = std::fs::read_to_string(task.join("status"))
+            && !status.contains("\nState:\tS")
+        {
+            assert!(start.elapsed() < Duration::from_secs(60), "{stack}: {status}");
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+/// A stream that nobody polls costs no processor, and what waits comes once somebody does.
+#[test]
+fn a_stream_that_nobody_polls_lets_threads_sleep() {
+    // The link's thread of layer-parallel asks for as long as it takes.
+    for organization in Organization::all().filter(|o| o.name() != "layer-parallel") {
+        let (device, mut ends) = packets(Config::ip(), 4).expect("a device");
+        let builder = Stack::builder().device(device).address("10.0.0.1/24");
+        let stack = builder.organization(organization).start().expect("a stack");
+        let socket = UdpSocket::bind(&stack, "10.0.0.1:9").expect("bind");
+        for _ in 0..50 {
+            socket.send_to(b"more", "10.0.0.2:53").expect("send");
+        }
+        fall_asleep(organization.name());
+        block_on(async {
+            for _ in 0..50 {
+                assert_eq!(&ends.next().await.expect("a packet")[28..], b"more", "{organization}");
+            }
+        });
     }
 }

@@ -15,7 +15,7 @@ pub const CLASSES: [usize; 5] = [256, 2048, 4608, 16 * 1024, 65 * 1024];
 pub(super) struct Class {
     /// Bytes that a block holds.
     pub(super) bytes: usize,
-    /// How many blocks a thread keeps before it gives a magazine to the depot, as
+    /// How many blocks a thread keeps at most before it gives a magazine to the depot, as
     /// long as there are no more than four threads. More threads share what these
     /// would keep.
     pub(super) keep: usize,
@@ -41,7 +41,15 @@ pub(super) const TABLE: [Class; CLASSES.len() + 1] = [
 /// The class of [`Pooled`](super::Pooled).
 pub(super) const CELLS: usize = CLASSES.len();
 
+/// Bytes of a class that a thread keeps before it has shown that it needs more.
+const FIRST: usize = 64 << 10;
+
 impl Class {
+    /// How many blocks a thread keeps at first.
+    pub(super) fn first(&self) -> usize {
+        (FIRST / self.bytes).clamp(self.least, self.keep)
+    }
+
     const fn for_bytes(bytes: usize, keep: usize) -> Class {
         Class { bytes, keep, least: 4, magazine: keep, depot: 32 << 20 }
     }

@@ -19,7 +19,6 @@ struct Local {
 }
 
 /// A thread's blocks of one class, the one that was used last behind.
-#[derive(Default)]
 struct List {
     blocks: Vec<Block>,
     /// So many are put behind the others without a look at anything else: no more than
@@ -27,9 +26,17 @@ struct List {
     most: usize,
     /// How many there may be: looked up anew whenever there are.
     keep: usize,
+    /// How many the thread has shown that it needs. One that only frees what others have taken shows
+    /// nothing, and hands blocks on soon; one that takes back what it has handed on has kept too few.
+    needs: usize,
 }
 
 impl List {
+    fn new(class: usize) -> List {
+        let needs = TABLE[class].first();
+        List { blocks: Vec::new(), most: 0, keep: keep(class, needs), needs }
+    }
+
     /// Returns whether it took the block.
     ///
     /// # Safety
@@ -54,7 +61,8 @@ impl List {
     fn put_more(&mut self, class: usize, block: Block) {
         self.blocks.push(block);
         if self.blocks.len() >= self.keep {
-            self.keep = spill(&mut self.blocks, class);
+            self.keep = keep(class, self.needs);
+            spill(&mut self.blocks, class, self.keep);
         }
         self.most = self.blocks.capacity().min(self.keep.saturating_sub(1));
     }
@@ -62,9 +70,11 @@ impl List {
     #[cold]
     #[inline(never)]
     fn refill(&mut self, class: usize) -> Option<Block> {
-        let block = refill(&mut self.blocks, class);
+        let block = refill(&mut self.blocks, class)?;
+        self.needs = (2 * self.needs).min(TABLE[class].keep);
+        self.keep = keep(class, self.needs);
         self.most = self.blocks.capacity().min(self.keep.saturating_sub(1));
-        block
+        Some(block)
     }
 }
 
@@ -83,8 +93,7 @@ fn count_threads(change: isize) {
 impl Default for Local {
     fn default() -> Local {
         count_threads(1);
-        let list = |class| List { keep: keep(class), ..List::default() };
-        Local { lists: std::array::from_fn(|class| UnsafeCell::new(list(class))) }
+        Local { lists: std::array::from_fn(|class| UnsafeCell::new(List::new(class))) }
     }
 }
 
@@ -94,11 +103,11 @@ impl Drop for Local {
     }
 }
 
-/// Blocks of `class` that a thread keeps: all of [`Class::keep`] while there are
+/// Blocks of `class` that a thread keeps which `needs` so many: at most [`Class::keep`] while there are
 /// few threads, else its share of what these would keep.
-fn keep(class: usize) -> usize {
+fn keep(class: usize, needs: usize) -> usize {
     let Class { keep, least, .. } = TABLE[class];
-    ((keep * SHARE.load(Ordering::Relaxed)) >> 10).max(least)
+    ((keep * SHARE.load(Ordering::Relaxed)) >> 10).min(needs).max(least)
 }
 
 thread_local! {
@@ -165,10 +174,8 @@ fn give_more(class: usize, block: Block) {
     });
 }
 
-/// Gives a magazine to the depot, or back to the system.
-/// Returns how much the thread keeps from now on.
-fn spill(list: &mut Vec<Block>, class: usize) -> usize {
-    let keep = keep(class);
+/// Gives a magazine of a thread that keeps so many to the depot, or back to the system.
+fn spill(list: &mut Vec<Block>, class: usize, keep: usize) {
     let count = TABLE[class].magazine.min(keep / 2).min(list.len());
     let magazine = list.split_off(list.len() - count);
     {
@@ -176,7 +183,7 @@ fn spill(list: &mut Vec<Block>, class: usize) -> usize {
         if (depot.blocks + magazine.len()) * capacity(class) <= TABLE[class].depot {
             depot.blocks += magazine.len();
             depot.magazines.push(magazine);
-            return keep;
+            return;
         }
     }
     let bytes = magazine.len() * capacity(class);
@@ -185,7 +192,6 @@ fn spill(list: &mut Vec<Block>, class: usize) -> usize {
         FREED.store(0, Ordering::Relaxed);
         trim();
     }
-    keep
 }
 
 /// Has the allocator give back to the system what it has free. The blocks are

@@ -81,6 +81,49 @@ fn what_threads_have_exchanged_can_be_given_back() {
 }
 
 #[test]
+fn a_thread_that_only_frees_keeps_few() {
+    // Of a class that no other test here has blocks of.
+    let allocated = || pool_counts()[2].allocated;
+    let (to, from) = std::sync::mpsc::sync_channel::<Slice>(0);
+    let thread = std::thread::spawn(move || {
+        from.into_iter().for_each(drop);
+        // With it, its list would go.
+        allocated()
+    });
+    for _ in 0..20_000 {
+        to.send(Slice::with_capacity(CLASSES[2])).unwrap();
+    }
+    drop(to);
+    let kept = thread.join().unwrap();
+    assert!(kept <= 64, "{kept}");
+}
+
+#[test]
+fn a_thread_that_takes_back_what_it_handed_on_keeps_it() {
+    std::thread::spawn(|| {
+        let mut held: Vec<Slice> = Vec::new();
+        // How many of what it frees come back, the last one first.
+        let comes_back = |held: &mut Vec<Slice>| {
+            held.extend((0..200).map(|_| Slice::with_capacity(CLASSES[1])));
+            let mut places: Vec<_> = held.iter().map(|slice| slice.as_ptr()).collect();
+            held.clear();
+            held.extend((0..200).map(|_| Slice::with_capacity(CLASSES[1])));
+            places.reverse();
+            let same = held.iter().zip(&places).filter(|(slice, place)| slice.as_ptr() == **place);
+            let same = same.count();
+            held.clear();
+            same
+        };
+        for _ in 0..8 {
+            comes_back(&mut held);
+        }
+        assert_eq!(comes_back(&mut held), 200);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
 #[should_panic]
 fn a_range_that_wraps_is_refused() {
     let _ = Slice::copy_of(b"abc").range(2, usize::MAX);

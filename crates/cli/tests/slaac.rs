@@ -133,7 +133,8 @@ fn a_server_that_a_router_speaks_of_is_asked() {
         let servers = "ff02::1:2".parse().expect("a group");
         socket.join_multicast_v6(&servers, index()).expect("join");
         socket.set_read_timeout(Some(PATIENCE)).expect("set");
-        advertise_first(1800, 0x40);
+        // Once: it may come before the stack is there, and is heard all the same.
+        advertise(1800, 0x40);
         serve.says("slaac: default via fe80", PATIENCE);
         serve.says("slaac: has 2001:db8:5:0:", PATIENCE);
         let mut bytes = [0; 1500];

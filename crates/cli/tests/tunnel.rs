@@ -299,6 +299,42 @@ fn many_short_connections_leave_nothing() {
     });
 }
 
+/// Who waits holds no buffers beside those that `--memory` bounds, and those only while something is in them.
+#[test]
+fn sessions_that_wait_cost_little() {
+    const SESSIONS: usize = 200;
+    isolated(|| {
+        services();
+        let proxy = format!("socks5://{}", socks(false));
+        let Some(server) = start(&proxy, "--memory 64") else { return };
+        short_connections(80);
+        let each = |what: &str, open: &dyn Fn(usize) -> Box<dyn std::any::Any>| {
+            let (_, before) = holds(server.pid());
+            let _open: Vec<_> = (0..SESSIONS).map(open).collect();
+            let (_, after) = holds(server.pid());
+            let each = after.saturating_sub(before) / SESSIONS;
+            println!("{each} KiB for each {what}");
+            // Of which a stack's block each way is 4 at most.
+            assert!(each <= 24, "{each} KiB for each {what}");
+        };
+        each("connection", &|_| {
+            let mut stream = TcpStream::connect("10.98.0.2:7").expect("connect");
+            stream.set_read_timeout(Some(PATIENCE)).expect("set");
+            stream.write_all(&[1; 100]).expect("write");
+            assert_eq!(read::<100>(&mut stream), [1; 100]);
+            Box::new(stream)
+        });
+        each("UDP session", &|_| {
+            let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
+            socket.set_read_timeout(Some(PATIENCE)).expect("set");
+            socket.send_to(&[1; 5000], "10.98.0.99:7").expect("send");
+            assert_eq!(socket.recv(&mut [0; 5000]).expect("receive"), 5000);
+            Box::new(socket)
+        });
+        server.terminate();
+    });
+}
+
 #[test]
 fn without_its_proxy_it_resets_and_goes_on() {
     isolated(|| {

@@ -186,6 +186,20 @@ pub struct Counts {
     pub gone: AtomicBool,
     /// What is to be done then.
     when_gone: WhenGone,
+    /// What is to be done when the interface has more or fewer receive queues than before.
+    when_queues: WhenQueues,
+}
+
+/// What is to be told, while nobody has said to whom, and to whom.
+#[derive(Default)]
+struct WhenQueues(Mutex<(Option<usize>, Option<Told>)>);
+
+type Told = Box<dyn Fn(usize) + Send>;
+
+impl std::fmt::Debug for WhenQueues {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WhenQueues")
+    }
 }
 
 #[derive(Default)]
@@ -211,6 +225,23 @@ impl Counts {
         if self.gone.load(Ordering::Acquire) {
             self.tell();
         }
+    }
+
+    /// The interface has so many receive queues now, other than before.
+    pub fn set_queues(&self, queues: usize) {
+        let mut when = self.when_queues.0.lock();
+        match &when.1 {
+            Some(f) => f(queues),
+            None => when.0 = Some(queues),
+        }
+    }
+
+    /// Has `f` called with the number of receive queues whenever the interface gets more or fewer, on the
+    /// thread that finds out. It must not wait.
+    pub fn when_queues(&self, f: impl Fn(usize) + Send + 'static) {
+        let mut when = self.when_queues.0.lock();
+        when.0.take().into_iter().for_each(&f);
+        when.1 = Some(Box::new(f));
     }
 
     fn tell(&self) {

@@ -168,6 +168,11 @@ pub trait Application: Sized + Send {
         false
     }
 
+    /// The connection has been silent for a while: what only a busy one needs may go.
+    fn rests(&mut self, connection: &mut Self::Connection) {
+        let _ = connection;
+    }
+
     /// The connection has ended, for the reason in `tcb.error()` if there is one.
     /// What it has received and the application has not read is still there.
     fn closed(&mut self, connection: Self::Connection, tcb: &mut Tcb);

@@ -183,7 +183,7 @@ impl ReceiveQueue {
     }
 
     /// Lets go of memory that an idle connection does not need.
-    pub(crate) fn rest(&mut self) {
+    pub fn rest(&mut self) {
         self.slices.shrink(0);
     }
 

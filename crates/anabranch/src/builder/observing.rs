@@ -1,6 +1,7 @@
 //! What a builder is told of those who look into the running stack.
 
 use super::Builder;
+use crate::host::{Events, watched};
 use ::device::Device;
 use ::device::capture::Hub;
 use std::sync::Arc;
@@ -29,6 +30,27 @@ impl Builder {
     pub fn observable(mut self) -> Builder {
         self.observable = true;
         self
+    }
+
+    /// Watches the host from its start on: what comes before the first call of
+    /// [`Host::watch`](crate::host::Host::watch) could be made, the first word of a router or the end of a device, is
+    /// among the events, too.
+    ///
+    /// ```
+    /// use anabranch::{Stack, device::memory};
+    ///
+    /// # fn main() -> Result<(), anabranch::Error> {
+    /// let (device, _peer) = memory::pair(memory::Config::default());
+    /// let (builder, events) = Stack::builder().device(device).slaac().watched();
+    /// let stack = builder.start()?;
+    /// # drop((stack, events));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn watched(mut self) -> (Builder, Events) {
+        let (teller, events) = watched();
+        self.watching.push(teller);
+        (self, events)
     }
 
     /// Opens a [control socket](crate::control) of this name with the stack, which is

@@ -75,17 +75,25 @@ impl Builder {
         let resolver = self.resolver.unwrap_or_else(|| dns::resolver(of.clone()));
         let (organization, processors, sockets) = (self.organization, self.processors, registry);
         let view = View { running, sockets, raw, organization, processors, instruments, captures };
-        let stack = Stack::new((view, starts), (config, names, clock), self.drain, resolver);
+        let about = (config, names, clock, self.watching);
+        let stack = Stack::new((view, starts), about, self.drain, resolver);
         // Only here.
         let _ = of.set(stack.downgrade());
-        let lost = |(at, counts): (_, Arc<Counts>)| counts.when_gone(stack.host().loses(at));
-        counts.into_iter().enumerate().for_each(lost);
+        listen(&stack, counts);
         stack.servers().set(Origin::Builder, servers);
         #[cfg(feature = "control")]
         if let Some(name) = self.control {
             observing::open(&stack, name)?;
         }
         Ok(stack)
+    }
+}
+
+/// Has those who watch the stack's host hear of its devices.
+fn listen(stack: &Stack, counts: Vec<Arc<Counts>>) {
+    for (at, counts) in counts.into_iter().enumerate() {
+        counts.when_gone(stack.host().loses(at));
+        counts.when_queues(stack.host().counts_queues(at));
     }
 }
 

@@ -89,13 +89,14 @@ impl Worker {
                 let Ok(servers) = client.input(bytes, line.now()) else { return };
                 let named = |address: &Ipv6Addr| server(IpAddr::from(*address), *interface);
                 let all = servers.iter().map(named).collect();
-                host.set_dns_servers(Origin::Dhcp6(*interface), all);
-                shared.change(|told| *told = Some(servers));
+                host.set_dns_servers(Origin::Dhcp6(*interface), all, || {
+                    shared.change(|told| *told = Some(servers));
+                });
             });
             if !goes_on {
                 break;
             }
         }
-        self.host.set_dns_servers(Origin::Dhcp6(self.interface), Vec::new());
+        self.host.set_dns_servers(Origin::Dhcp6(self.interface), Vec::new(), || ());
     }
 }

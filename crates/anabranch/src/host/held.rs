@@ -1,15 +1,16 @@
 //! [`Held`]: the configuration that units find, and what becomes of it by a change.
 
-use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_EVENTS, MAX_ROUTES};
+use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_ROUTES, Teller, watched};
 use crate::addresses::{Cidr, Route};
 use crate::servers::Servers;
+use crate::wait::wake_each;
 use net::discovery::{Dad, Given, Lifetimes, MAX_LIMITED};
 use net::{Config, Discovery};
 use platform::{Clock, Mutex};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 use std::time::Duration;
 use wire::Address;
 
@@ -30,16 +31,13 @@ pub(crate) struct Held {
 
 struct State {
     config: Arc<Config>,
-    /// Those who watch, and whether they still do.
-    watching: Vec<(Weak<()>, SyncSender<Event>)>,
+    /// Those who watch.
+    watching: Vec<Teller>,
 }
 
 impl State {
-    fn tell(&mut self, event: Event) {
-        let hears = |to: &SyncSender<Event>| {
-            !matches!(to.try_send(event), Err(TrySendError::Disconnected(_)))
-        };
-        self.watching.retain(|(_, to)| hears(to));
+    fn tell(&mut self, event: Event, wakes: &mut Vec<Waker>) {
+        self.watching.retain(|teller| teller.tell(event, wakes));
     }
 }
 
@@ -63,8 +61,9 @@ impl Held {
         names: Vec<String>,
         servers: Arc<Servers>,
         clock: Clock,
+        watching: Vec<Teller>,
     ) -> Held {
-        let state = Mutex::new(State { config, watching: Vec::new() });
+        let state = Mutex::new(State { config, watching });
         Held { names, servers, state, look: OnceLock::new(), clock, giving: Mutex::new(()) }
     }
 
@@ -124,13 +123,18 @@ impl Held {
         // Before the one until now goes: who asks in between finds either.
         config.host.publish(&config);
         state.config = config;
-        events.into_iter().for_each(|event| state.tell(event));
+        let mut wakes = Vec::new();
+        events.into_iter().for_each(|event| state.tell(event, &mut wakes));
+        drop(state);
+        wake_each(wakes);
         Ok(())
     }
 
     /// Tells those who watch.
     pub(super) fn tell(&self, event: Event) {
-        self.state.lock().tell(event);
+        let mut wakes = Vec::new();
+        self.state.lock().tell(event, &mut wakes);
+        wake_each(wakes);
     }
 
     pub(super) fn set_lifetimes(
@@ -349,12 +353,11 @@ impl Held {
     }
 
     pub(super) fn watch(&self) -> Events {
-        let (to, events) = sync_channel(MAX_EVENTS);
-        let alive = Arc::new(());
+        let (teller, events) = watched();
         let mut state = self.state.lock();
-        state.watching.retain(|(alive, _)| alive.strong_count() > 0);
-        state.watching.push((Arc::downgrade(&alive), to));
-        Events { events, _alive: alive }
+        state.watching.retain(Teller::is_heard);
+        state.watching.push(teller);
+        events
     }
 }
 

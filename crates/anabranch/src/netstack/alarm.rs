@@ -1,6 +1,7 @@
 //! [`Alarms`]: tasks that are woken at a time of their own. The library has no runtime of its
 //! own, so one thread wakes them; it goes a second after nobody has waited any more.
 
+use crate::wait::wake_each;
 use platform::{Instant, Mutex, thread};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,7 +78,7 @@ impl Alarms {
                 return;
             }
             drop(state);
-            due.into_values().for_each(Waker::wake);
+            wake_each(due.into_values());
             let left = next.map_or(LINGER, |at| at.saturating_duration_since(Instant::now()));
             thread::park_timeout(left);
         }
@@ -112,6 +113,28 @@ mod tests {
         let order: Vec<usize> = woken.iter().take(4).collect();
         assert_eq!(order, [0, 100, 200, 300]);
         assert!(start.elapsed() >= Duration::from_millis(300));
+    }
+
+    struct Panics;
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker of the test's");
+        }
+    }
+
+    #[test]
+    fn a_waker_that_panics_ends_nothing() {
+        let alarms = Arc::<Alarms>::default();
+        let (sender, woken) = mpsc::channel();
+        let start = Instant::now();
+        alarms.wake_at(start, &Waker::from(Arc::new(Panics)));
+        for after in [0, 20] {
+            let waker = Waker::from(Arc::new(Tell(after, sender.clone())));
+            alarms.wake_at(start + Duration::from_millis(after as u64), &waker);
+        }
+        drop(sender);
+        assert_eq!(woken.iter().collect::<Vec<_>>(), [0, 20]);
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub use tcp::{TcpSession, TcpSessionInfo};
 use crate::socket::{Sessions, UdpShared};
 use crate::tokio::{TcpListener, TcpStream};
 use crate::udp::Shared;
+use crate::wait::wake_each;
 use crate::{Builder, Error, Prefix, Stack};
 use ::device::Device;
 use meter::Meter;
@@ -59,7 +60,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tcp::TcpSessions;
 
@@ -312,7 +313,7 @@ fn expire(socket: &Weak<UdpShared>) {
         let Some(sessions) = strong.sessions() else { return };
         let next = sessions.expire(&mut wakes);
         drop(strong);
-        wakes.drain(..).for_each(Waker::wake);
+        wake_each(wakes.drain(..));
         thread::park_timeout(next.map_or(LONGEST_SLEEP, |next| next.min(LONGEST_SLEEP)));
     }
 }

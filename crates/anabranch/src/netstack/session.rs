@@ -99,12 +99,13 @@ impl UdpSession {
     /// # Errors
     /// As [`UdpSession::send`].
     pub fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.socket.sessions().may_send(&self.session)?;
         ready!(self.meter.poll_room(Some(cx), Way::ToPeer, bytes.len()))?;
         let flow = self.session.flow();
         let sent = self.socket.poll_send_from(Some(cx), bytes, flow.local, flow.remote);
         if matches!(sent, Poll::Ready(Ok(_))) {
             self.meter.went(Way::ToPeer, bytes.len());
-            self.socket.sessions().sending(&self.session, bytes.len())?;
+            self.session.sent(bytes.len());
         }
         sent
     }

@@ -5,6 +5,7 @@ use super::registry::Registry;
 use super::{ListenerShared, RawShared, TcpShared, UdpShared};
 use crate::scope;
 use crate::tasks::{self, Starts};
+use crate::wait::wake_each;
 use net::application::ConnectError;
 use net::{Application, Call, ConnId, Datagram, RawDatagram};
 use organizations::Clock;
@@ -80,7 +81,7 @@ impl Application for SocketLayer {
     fn wake(wakes: Vec<Waker>) {
         if !wakes.is_empty() || tasks::are_here() {
             crate::closing::waking(|| {
-                wakes.into_iter().for_each(Waker::wake);
+                wake_each(wakes);
                 tasks::run();
             });
         }
@@ -156,6 +157,10 @@ impl Application for SocketLayer {
         fill: &mut dyn FnMut(&mut [u8]) -> bool,
     ) -> bool {
         socket.fill_posted(len, fill)
+    }
+
+    fn rests(&mut self, socket: &mut Arc<TcpShared>) {
+        socket.rest();
     }
 
     fn closed(&mut self, socket: Arc<TcpShared>, tcb: &mut Tcb) {

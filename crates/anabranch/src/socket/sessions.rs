@@ -196,19 +196,15 @@ impl Sessions {
         state.readers.wait(cx, &mut asked)
     }
 
-    /// A datagram of `bytes` is about to leave.
+    /// May the session send?
     ///
     /// # Errors
-    /// The session has ended.
-    pub(crate) fn sending(&self, session: &Session, bytes: usize) -> io::Result<()> {
-        let mut state = session.state.lock();
-        if let Some(end) = state.end {
-            return Err(ended(end, self.limits.idle));
+    /// It has ended.
+    pub(crate) fn may_send(&self, session: &Session) -> io::Result<()> {
+        match session.state.lock().end {
+            Some(end) => Err(ended(end, self.limits.idle)),
+            None => Ok(()),
         }
-        state.last = Instant::now();
-        state.counters.datagrams_out += 1;
-        state.counters.bytes_out += bytes as u64;
-        Ok(())
     }
 
     /// The program has let go of the session: what comes next begins another.
@@ -321,6 +317,14 @@ impl Session {
 
     pub(crate) fn counters(&self) -> SessionCounters {
         self.state.lock().counters
+    }
+
+    /// A datagram of `bytes` has left.
+    pub(crate) fn sent(&self, bytes: usize) {
+        let mut state = self.state.lock();
+        state.last = Instant::now();
+        state.counters.datagrams_out += 1;
+        state.counters.bytes_out += bytes as u64;
     }
 
     /// Has those who wait for a datagram look once more.

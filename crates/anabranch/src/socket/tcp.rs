@@ -39,10 +39,22 @@ struct PendingOptions {
     shutdown: bool,
     release: bool,
     abort: bool,
-    /// In the order in which they were made.
-    settings: Vec<Setting>,
-    /// Somebody asks for [`State::info`].
+    /// Somebody asks for [`Rare::info`].
     info: bool,
+}
+
+/// What few sockets have: apart, so that it costs the others a pointer.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Options that TCP is to hear of, in the order in which they were made.
+    settings: Vec<Setting>,
+    /// What the stream wants its send buffer to be, if it said so (SO_SNDBUF).
+    wanted_buffer: Option<usize>,
+    /// The listener that has given it away before its handshake was over (RFC 7413).
+    early: Option<Arc<ListenerShared>>,
+    /// What TCP knew when somebody last asked.
+    info: Option<tcp::Info>,
+    info_waiters: Waiters,
 }
 
 #[derive(Debug)]
@@ -52,8 +64,6 @@ struct State {
     flow: Option<FlowKey>,
     /// The listener that still waits for this connection's handshake.
     listener: Option<Arc<ListenerShared>>,
-    /// The listener that has given it away before its handshake was over (RFC 7413).
-    early: Option<Arc<ListenerShared>>,
     /// Why the connection ended; told once.
     error: Option<SocketError>,
     /// The same, for who reads and has not heard of it: whoever else did, he must not take the part
@@ -82,8 +92,6 @@ struct State {
     /// What TCP had queued when the domain last looked.
     queued: usize,
     send_buffer: usize,
-    /// What the stream wants that to be, if it said so (SO_SNDBUF).
-    wanted_buffer: Option<usize>,
     /// Writing waits once so many bytes were never sent (TCP_NOTSENT_LOWAT).
     notsent_lowat: usize,
     /// How many those were when the domain last looked, but for what went at once.
@@ -100,9 +108,7 @@ struct State {
     chunk: usize,
     sum: bool,
     pending: PendingOptions,
-    /// What TCP knew when somebody last asked.
-    info: Option<Box<tcp::Info>>,
-    info_waiters: Waiters,
+    rare: Option<Box<Rare>>,
     closing: Arc<Closing>,
     /// This connection is one of `closing`.
     is_closing: bool,
@@ -139,7 +145,6 @@ impl TcpShared {
             id: None,
             flow: None,
             listener: None,
-            early: None,
             error: None,
             cut: None,
             notified: false,
@@ -154,7 +159,6 @@ impl TcpShared {
             unsent_bytes: 0,
             queued: 0,
             send_buffer: 0,
-            wanted_buffer: None,
             notsent_lowat: lowat,
             notsent: 0,
             more: false,
@@ -165,8 +169,7 @@ impl TcpShared {
             chunk: 0,
             sum: true,
             pending: PendingOptions::default(),
-            info: None,
-            info_waiters: Waiters::default(),
+            rare: None,
             closing,
             is_closing: false,
         };
@@ -225,8 +228,11 @@ impl TcpShared {
     pub(crate) fn opens_early(&self, now: Instant) -> bool {
         let mut state = self.state.lock();
         let listener = state.listener.clone().filter(|listener| listener.reserve_early(now));
-        state.early = listener;
-        state.early.is_some()
+        let opens = listener.is_some();
+        if opens {
+            state.rare().early = listener;
+        }
+        opens
     }
 
     /// The handshake is done, or need not be.
@@ -271,7 +277,7 @@ impl TcpShared {
             state.breaks(Some(error));
         }
         state.queued = tcb.queued();
-        state.send_buffer = match state.wanted_buffer {
+        state.send_buffer = match state.rare.as_ref().and_then(|rare| rare.wanted_buffer) {
             Some(bytes) => bytes.min(tcb.queue_limit()),
             None => tcb.send_buffer(),
         };
@@ -293,6 +299,13 @@ impl TcpShared {
         if let Some(flow) = opened {
             trace::opened(&flow);
         }
+    }
+
+    /// It has been silent for a while: lets go of memory that only a busy one needs.
+    pub(crate) fn rest(&self) {
+        let mut state = self.state.lock();
+        state.unsent.rest();
+        state.unread.rest();
     }
 
     /// The connection has ended.
@@ -337,9 +350,13 @@ impl Drop for State {
 }
 
 impl State {
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
     /// Its handshake has ended, by a `reset` at this time or otherwise.
     fn early_ends(&mut self, reset: Option<Instant>) {
-        if let Some(listener) = self.early.take() {
+        if let Some(listener) = self.rare.as_mut().and_then(|rare| rare.early.take()) {
             listener.early_ended(reset);
         }
     }
@@ -372,7 +389,9 @@ impl State {
     fn wake_all(&mut self, wakes: &mut Vec<Waker>) {
         self.readers.take(wakes);
         self.writers.take(wakes);
-        self.info_waiters.take(wakes);
+        if let Some(rare) = &mut self.rare {
+            rare.info_waiters.take(wakes);
+        }
     }
 
     /// Bytes that may be written now.
@@ -386,8 +405,9 @@ impl State {
     /// Tells what TCP knows, if somebody has asked.
     fn tell_info(&mut self, tcb: &Tcb, wakes: &mut Vec<Waker>) {
         if std::mem::take(&mut self.pending.info) {
-            self.info = Some(Box::new(tcb.info()));
-            self.info_waiters.take(wakes);
+            let rare = self.rare();
+            rare.info = Some(tcb.info());
+            rare.info_waiters.take(wakes);
         }
     }
 
@@ -448,8 +468,8 @@ impl State {
     }
 
     fn fulfil(&mut self, tcb: &mut Tcb) {
-        if !self.pending.settings.is_empty() {
-            std::mem::take(&mut self.pending.settings).into_iter().for_each(|s| s.apply(tcb));
+        if let Some(rare) = &mut self.rare {
+            std::mem::take(&mut rare.settings).into_iter().for_each(|s| s.apply(tcb));
         }
         if self.pending.abort {
             tcb.abort();

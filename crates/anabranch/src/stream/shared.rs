@@ -19,15 +19,33 @@ use wire::{Endpoint, Slice, checksum};
 /// the next are copied.
 const WRITE: usize = 256 * 1024;
 
-#[derive(Clone, Copy, Debug, Default)]
+/// What was set for a stream.
+#[derive(Debug, Default)]
 pub(crate) struct Options {
-    pub(crate) read_timeout: Option<Duration>,
-    pub(crate) write_timeout: Option<Duration>,
     pub(crate) nonblocking: bool,
     nodelay: bool,
     pub(crate) cork: bool,
+    /// Few streams have any.
+    times: Option<Box<Times>>,
+}
+
+/// Times that were set for a stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    pub(crate) read_timeout: Option<Duration>,
+    pub(crate) write_timeout: Option<Duration>,
     pub(crate) user_timeout: Option<Duration>,
     linger: Option<Duration>,
+}
+
+impl Options {
+    pub(crate) fn times(&self) -> Times {
+        self.times.as_deref().copied().unwrap_or_default()
+    }
+
+    pub(crate) fn set_times(&mut self, set: impl FnOnce(&mut Times)) {
+        set(self.times.get_or_insert_default());
+    }
 }
 
 /// A connection, seen from above: shared by the clones of a stream.
@@ -40,18 +58,20 @@ pub(crate) struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let abort = self.options.get_mut().linger == Some(Duration::ZERO);
+        let abort = self.options.get_mut().times().linger == Some(Duration::ZERO);
         self.stack.notify(self.socket.release(abort));
     }
 }
 
 impl Shared {
     pub(crate) fn new(stack: &Stack, socket: Arc<TcpShared>) -> Arc<Shared> {
-        let options = socket.options().map_or_else(Options::default, |given| Options {
-            nodelay: given.nodelay,
-            user_timeout: given.user_timeout,
-            ..Options::default()
-        });
+        let mut options = Options::default();
+        if let Some(given) = socket.options() {
+            options.nodelay = given.nodelay;
+            if given.user_timeout.is_some() {
+                options.set_times(|times| times.user_timeout = given.user_timeout);
+            }
+        }
         Arc::new(Shared { stack: stack.clone(), socket, options: Mutex::new(options) })
     }
 
@@ -222,11 +242,11 @@ impl Shared {
     }
 
     pub(crate) fn set_linger(&self, linger: Option<Duration>) {
-        self.options.lock().linger = linger;
+        self.options.lock().set_times(|times| times.linger = linger);
     }
 
     pub(crate) fn linger(&self) -> Option<Duration> {
-        self.options.lock().linger
+        self.options.lock().times().linger
     }
 
     pub(crate) fn set_send_buffer(&self, bytes: usize) {

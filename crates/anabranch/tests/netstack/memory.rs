@@ -132,6 +132,15 @@ fn idle_sessions_end() {
         let error = session.recv(&mut [0]).await.expect_err("it ends");
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert_eq!(netstack.udp_session_count(), 0);
+        // Nothing leaves of a session that has ended.
+        let error = session.send(b"late").await.expect_err("it has ended");
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert_eq!(session.counters().datagrams_out, 0);
+        socket.send_to(b"y", "192.0.2.1:9").await.expect("send");
+        netstack.accept_udp().await.expect("accept").send(b"first").await.expect("send");
+        let mut bytes = [0; 8];
+        let (n, _) = socket.recv_from(&mut bytes).await.expect("receive");
+        assert_eq!(&bytes[..n], b"first");
         // The stack's end is told to who waits.
         netstack.stack().stop();
         let error = netstack.accept_udp().await.expect_err("it has stopped");

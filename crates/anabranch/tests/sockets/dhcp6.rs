@@ -3,9 +3,11 @@
 use super::PATIENCE;
 use anabranch::device::memory;
 use anabranch::dhcp::Dhcp6;
+use anabranch::host::Event;
 use anabranch::{Organization, Stack, UdpSocket};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 const NAMES: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x53);
@@ -36,6 +38,7 @@ fn servers_for_names_are_told_and_forgotten() {
         socket.set_read_timeout(Some(PATIENCE)).expect("set");
         socket.join_multicast_v6(&SERVERS, 1).expect("join");
 
+        let events = client.host().watch();
         let dhcp = Dhcp6::start(&client, 0).expect("a client");
         let mut bytes = [0; 1500];
         let (len, from) = socket.recv_from(&mut bytes).expect("it asks");
@@ -48,9 +51,12 @@ fn servers_for_names_are_told_and_forgotten() {
         reply.extend([0, 2, 0, 4, 0, 3, 0, 1, 0, 23, 0, 16]);
         reply.extend(NAMES.octets());
         socket.send_to(&reply, from).expect("send");
-        assert_eq!(dhcp.wait(PATIENCE), Some(vec![NAMES]), "{organization}");
+        let news = Some(Event::DnsServers);
+        assert_eq!(events.next(PATIENCE), news, "{organization}");
+        assert_eq!(dhcp.wait(Duration::ZERO), Some(vec![NAMES]), "{organization}");
         assert_eq!(client.host().dns_servers(), [SocketAddr::from((NAMES, 53))], "{organization}");
         drop(dhcp);
+        assert_eq!(events.next(Duration::ZERO), news, "{organization}");
         assert!(client.host().dns_servers().is_empty(), "{organization}");
     }
 }

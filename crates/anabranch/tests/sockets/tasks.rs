@@ -41,6 +41,39 @@ async fn connected(server: &Stack, client: &Stack) -> (TcpStream, TcpStream) {
     (listener.accept().await.expect("accept").0, there)
 }
 
+/// A task whose waker panics is its program's fault, and harms nobody else: the thread that wakes it goes on.
+#[test]
+fn a_waker_that_panics_harms_nobody_else() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker of the test's");
+        }
+    }
+    for organization in anabranch::Organization::all() {
+        let (left, right) = memory::pair(memory::Config::default());
+        let start = |device, address: &str| {
+            let stack = Stack::builder().organization(organization).device(device);
+            stack.address(format!("{address}/24")).start().expect("a stack")
+        };
+        let (server, client) = (start(left, SERVER), start(right, CLIENT));
+        block_on(async {
+            let (mut here, mut there) = connected(&server, &client).await;
+            let waker = Waker::from(Arc::new(Panics));
+            let mut bytes = [0; 4];
+            let mut buf = ReadBuf::new(&mut bytes);
+            let waits = Pin::new(&mut here).poll_read(&mut Context::from_waker(&waker), &mut buf);
+            assert!(waits.is_pending(), "{organization}");
+            there.write_all(b"ping").await.expect("write");
+            // It may be told before the panic or after.
+            here.read_exact(&mut bytes).await.expect("read");
+            here.write_all(&bytes).await.expect("write");
+            there.read_exact(&mut bytes).await.expect("read");
+            assert_eq!(&bytes, b"ping", "{organization}");
+        });
+    }
+}
+
 #[test]
 fn halves_are_split_and_put_together() {
     let (server, client) = pair();

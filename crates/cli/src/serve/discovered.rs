@@ -1,4 +1,4 @@
-//! [`Discovered`]: `serve --slaac`, what routers on the link say.
+//! [`Discovered`]: what changes of the host by itself; with `serve --slaac`, what routers on the link say.
 
 use anabranch::Stack;
 use anabranch::dhcp::Dhcp6;
@@ -7,9 +7,11 @@ use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Tells what comes of routers' words, and asks the DHCPv6 server that they speak of.
+/// Tells what has changed of a card, what comes of routers' words, and asks the DHCPv6 server that they speak of.
 pub(super) struct Discovered {
     stack: Stack,
+    /// Are routers listened to?
+    slaac: bool,
     host: Host,
     events: Events,
     /// Who asks, once routers have said that there is a server.
@@ -20,20 +22,47 @@ pub(super) struct Discovered {
 }
 
 impl Discovered {
-    /// Listens from now on.
-    pub(super) fn new(stack: &Stack) -> Discovered {
+    /// With what has changed since the stack's start.
+    pub(super) fn new(stack: &Stack, events: Events, slaac: bool) -> Discovered {
         let host = stack.host();
         let (dhcp6, has_told, has_told_managed) = Default::default();
-        let events = host.watch();
-        Discovered { stack: stack.clone(), host, events, dhcp6, has_told, has_told_managed }
+        Discovered { stack: stack.clone(), slaac, host, events, dhcp6, has_told, has_told_managed }
+    }
+
+    /// Waits until something changes, and tells it on standard error with all that has changed meanwhile. If
+    /// it is given up, nothing is lost.
+    pub(super) async fn listen(&self) {
+        match self.events.changed().await {
+            Some(event) => self.say(&event),
+            // It has stopped.
+            None => std::future::pending().await,
+        }
+        self.tell();
+    }
+
+    fn say(&self, event: &Event) {
+        if let Event::Queues(interface, queues) = event {
+            let name = &self.host.interfaces()[*interface].name;
+            eprintln!(
+                "anabranch: `{name}` has {queues} receive queues now: what comes up on one that it did not have at \
+                 the start is not seen: start the server again, or spread frames by `ethtool -X {name}`"
+            );
+        }
+        if !self.slaac {
+            return;
+        }
+        if let Some(sentence) = sentence(event, &self.host) {
+            eprintln!("anabranch: slaac: {sentence}");
+        }
     }
 
     /// Tells on standard error what has happened since the last time.
     pub(super) fn tell(&self) {
         while let Some(event) = self.events.next(Duration::ZERO) {
-            if let Some(sentence) = sentence(&event, &self.host) {
-                eprintln!("anabranch: slaac: {sentence}");
-            }
+            self.say(&event);
+        }
+        if !self.slaac {
+            return;
         }
         let flags = self.host.dhcp6_flags(0);
         if flags.managed && !self.has_told_managed.replace(true) {

@@ -23,7 +23,6 @@ use anabranch::control::Control;
 use anabranch::device::EthernetAddress;
 use device::Report;
 use device::fault::{Spec, SpecError};
-use discovered::Discovered;
 use lease::Leased;
 use running::Running;
 use services::Services;
@@ -309,15 +308,11 @@ async fn until_the_end(
                     eprintln!("anabranch: {failure}");
                 }
             }
+            () = running.discovered.listen() => running.check(settings)?,
             _ = look.tick() => {
                 running.leased.iter().for_each(Leased::tell);
-                running.discovered.iter().for_each(Discovered::tell);
-                if running.is_gone() {
-                    return Err(Failure::failed(format!(
-                        "the {} `{}` was deleted: start the server again to make a new one",
-                        settings.args.link.kind.title, running.device
-                    )));
-                }
+                running.discovered.tell();
+                running.check(settings)?;
             }
         }
     }

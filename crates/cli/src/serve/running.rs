@@ -9,6 +9,7 @@ use super::tcp::server_config;
 use crate::failure::Failure;
 use crate::link::{self, Request};
 use crate::view::Viewed;
+use anabranch::host::Events;
 use anabranch::instruments::{Instruments, Snapshot};
 use anabranch::{Cidr, Stack};
 use device::{Counts, Device, Report, fault, pcap};
@@ -23,8 +24,8 @@ pub struct Running {
     pub(super) stack: Stack,
     /// Who keeps the address, with `--dhcp`.
     pub(super) leased: Option<Leased>,
-    /// Who tells what routers say, with `--slaac`.
-    pub(super) discovered: Option<Discovered>,
+    /// Who tells what changes by itself.
+    pub(super) discovered: Discovered,
     /// The device's name as the kernel has it.
     pub(super) device: String,
     pub(super) counts: Arc<Counts>,
@@ -50,9 +51,9 @@ impl Running {
         let interface = kind.goes_silently.then(|| link::number(&name)).flatten();
         let instruments = settings.args.stats_json.as_ref().map(|_| Instruments::new());
         let result = async {
-            let stack = start_stack(settings, device, instruments.clone())?;
+            let (stack, events) = start_stack(settings, device, instruments.clone())?;
             let mut running = Running {
-                discovered: settings.args.slaac.then(|| Discovered::new(&stack)),
+                discovered: Discovered::new(&stack, events, settings.args.slaac),
                 stack,
                 leased: None,
                 device: name,
@@ -94,9 +95,20 @@ impl Running {
         })
     }
 
-    /// Has somebody deleted the device?
-    pub fn is_gone(&self) -> bool {
-        self.counts.gone.load(Ordering::Relaxed) || self.interface.is_some_and(link::is_deleted)
+    /// Looks whether the device is there still.
+    ///
+    /// # Errors
+    /// Somebody has deleted it.
+    pub fn check(&self, settings: &Settings) -> Result<(), Failure> {
+        if !self.counts.gone.load(Ordering::Relaxed)
+            && !self.interface.is_some_and(link::is_deleted)
+        {
+            return Ok(());
+        }
+        Err(Failure::failed(format!(
+            "the {} `{}` was deleted: start the server again to make a new one",
+            settings.args.link.kind.title, self.device
+        )))
     }
 
     async fn bind(&mut self, settings: &Settings) -> Result<(), Failure> {
@@ -119,9 +131,10 @@ impl Running {
 
     /// Gives the address back if it is a server's, resets all connections, and removes the
     /// device.
-    pub fn stop(mut self) {
-        drop((self.leased.take(), self.discovered.take()));
-        self.stack.stop();
+    pub fn stop(self) {
+        let Running { leased, discovered, stack, .. } = self;
+        drop((leased, discovered));
+        stack.stop();
     }
 }
 
@@ -162,7 +175,7 @@ fn start_stack(
     settings: &Settings,
     device: Device,
     instruments: Option<Arc<Instruments>>,
-) -> Result<Stack, Failure> {
+) -> Result<(Stack, Events), Failure> {
     let args = &settings.args;
     let mut builder = Stack::builder()
         .device(device)
@@ -196,5 +209,6 @@ fn start_stack(
     if let Some(instruments) = instruments {
         builder = builder.instruments(instruments);
     }
-    builder.start().map_err(Failure::refused)
+    let (builder, events) = builder.watched();
+    builder.start().map(|stack| (stack, events)).map_err(Failure::refused)
 }

@@ -1,9 +1,11 @@
 //! `anabranch tunnel`: all that the kernel sends to a TUN device, by way of a proxy.
 
+mod carry;
 mod dns;
 mod http;
 mod onward;
 mod proxy;
+mod scratch;
 mod socks;
 
 use crate::failure::Failure;
@@ -15,12 +17,12 @@ use anabranch::{Cidr, Netstack, Prefix, Stack};
 use device::Counts;
 use dns::Dns;
 use proxy::{Proxy, Target};
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::TcpStream;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -49,9 +51,6 @@ a time.
 SIGINT (Ctrl-C) and SIGTERM end it and remove the device.
 
 Exit codes: 0 ended by a signal; 1 failed while running; 2 not started, nothing left.";
-
-/// Bytes that are copied at once.
-const CHUNK: usize = 64 * 1024;
 
 /// Where from, and where to.
 #[derive(Debug, clap::Args)]
@@ -300,7 +299,7 @@ async fn carry(stream: &mut TcpSession, onward: &mut TcpStream) -> io::Result<()
     let is_bounded = stream.rates().idle.is_some();
     let silence = stream.silence();
     tokio::select! {
-        carried = copy_bidirectional_with_sizes(stream, onward, CHUNK, CHUNK) => carried.map(|_| ()),
+        carried = carry::carry(stream, onward) => carried,
         error = silence, if is_bounded => Err(error),
     }
 }
@@ -322,15 +321,15 @@ async fn conversation(session: UdpSession, way: Arc<Way>) {
     };
     way.tally.went_well();
     way.tally.sessions.fetch_add(1, Ordering::Relaxed);
-    let (mut out, mut scratch, mut back) = (vec![0; usize::from(u16::MAX)], Vec::new(), Vec::new());
     loop {
+        let came = poll_fn(|cx| scratch::filled(|buf| session.poll_recv(cx, buf), <[u8]>::to_vec));
         let went = tokio::select! {
-            n = session.recv(&mut out) => match n {
-                Ok(n) => association.send(&out[..n], &to, &mut scratch).await,
+            datagram = came => match datagram {
+                Ok(datagram) => association.send(&datagram, &to).await,
                 Err(error) => Err(error),
             },
-            payload = association.receive(&to, &mut back) => match payload {
-                Ok(payload) => session.send(&back[payload]).await.map(|_| ()),
+            payload = association.receive(&to) => match payload {
+                Ok(payload) => session.send(&payload).await.map(|_| ()),
                 Err(error) => Err(error),
             },
         };

@@ -1,6 +1,8 @@
 //! A client of SOCKS5 (RFC 1928): connections and datagrams by way of a proxy.
 
 use super::proxy::{Login, Proxy, Target, bad};
+use super::scratch;
+use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -209,49 +211,47 @@ impl Association {
         Ok(Association { control, relay: socket })
     }
 
-    /// Sends a datagram to `to`; `scratch` is kept for its memory.
+    /// Sends a datagram to `to`.
     ///
     /// # Errors
     /// Those of the system.
-    pub async fn send(&self, bytes: &[u8], to: &Target, scratch: &mut Vec<u8>) -> io::Result<()> {
-        scratch.clear();
-        scratch.extend([0, 0, 0]);
-        put_target(to, scratch);
-        scratch.extend(bytes);
-        match self.relay.send(scratch).await {
+    pub async fn send(&self, bytes: &[u8], to: &Target) -> io::Result<()> {
+        let mut framed = Vec::with_capacity(DATAGRAM_HEADER + bytes.len());
+        framed.extend([0, 0, 0]);
+        put_target(to, &mut framed);
+        framed.extend(bytes);
+        match self.relay.send(&framed).await {
             // What is too long with the proxy's header is lost, as it would be on a link.
             Err(error) if error.raw_os_error() == Some(MSGSIZE) => Ok(()),
             sent => sent.map(|_| ()),
         }
     }
 
-    /// The next datagram's payload: its place in `buf`. What makes no sense, or comes in
+    /// The next datagram's payload. What makes no sense, or comes in
     /// fragments, which hardly any proxy sends, is dropped, and so is what another address has
     /// sent than `from`, if that is one: a relay may take datagrams of anybody.
     ///
     /// # Errors
     /// Those of the system; `UnexpectedEof` once the proxy has ended the association.
-    pub async fn receive(
-        &mut self,
-        from: &Target,
-        buf: &mut Vec<u8>,
-    ) -> io::Result<std::ops::Range<usize>> {
-        buf.resize(DATAGRAM_HEADER + usize::from(u16::MAX), 0);
+    pub async fn receive(&mut self, from: &Target) -> io::Result<Vec<u8>> {
         let mut byte = [0];
+        let Association { relay, control } = self;
         loop {
-            let n = tokio::select! {
-                n = self.relay.recv(buf) => n?,
-                n = self.control.read(&mut byte) => match n? {
+            let payload = |bytes: &[u8]| {
+                let (&[_, _, 0], rest) = bytes.split_first_chunk()? else { return None };
+                behind_target(rest).filter(|_| is_from(rest, from)).map(<[u8]>::to_vec)
+            };
+            let came = poll_fn(|cx| scratch::filled(|buf| relay.poll_recv(cx, buf), payload));
+            tokio::select! {
+                payload = came => match payload? {
+                    Some(payload) => return Ok(payload),
+                    None => continue,
+                },
+                n = control.read(&mut byte) => match n? {
                     0 => return Err(ErrorKind::UnexpectedEof.into()),
                     // It has nothing to say there.
                     _ => continue,
                 },
-            };
-            if let Some((&[_, _, 0], rest)) = buf[..n].split_first_chunk()
-                && let Some(payload) = behind_target(rest)
-                && is_from(rest, from)
-            {
-                return Ok(n - payload.len()..n);
             }
         }
     }
@@ -275,7 +275,7 @@ mod tests {
             let control = TcpStream::connect(to).await.expect("connect");
             relay.connect(relay.local_addr().expect("an address")).await.expect("connect");
             let association = Association { control, relay };
-            let sent = association.send(&[0; 65_507], &to.into(), &mut Vec::new()).await;
+            let sent = association.send(&[0; 65_507], &to.into()).await;
             sent.expect("lost, and no more");
         });
     }

@@ -40,7 +40,6 @@ struct Channels {
 /// ENODEV if there is none.
 pub fn offer(name: &str) -> io::Result<Offer> {
     const GET_DRIVER: u32 = 3;
-    const GET_CHANNELS: u32 = 0x3c;
     let control = Control::new()?;
     let mtu = control.mtu(name)?;
     let rest = [0; 32 + 32 + 32 + 32 + 12 + 4 * 5];
@@ -48,6 +47,14 @@ pub fn offer(name: &str) -> io::Result<Offer> {
     // SAFETY: the request fills in one such structure.
     let known = unsafe { control.ethtool(name, (&raw mut driver).cast()) }.is_ok();
     let bytes = driver.driver.iter().take_while(|&&b| known && b != 0);
+    // A driver that does not tell has one.
+    let queues = queues_of(&control, name).unwrap_or(1);
+    Ok(Offer { driver: bytes.map(|&b| char::from(b)).collect(), queues, mtu })
+}
+
+/// How many receive queues it has, one at least; `None` if its driver does not tell.
+pub(super) fn queues_of(control: &Control, name: &str) -> Option<usize> {
+    const GET_CHANNELS: u32 = 0x3c;
     let mut channels = Channels {
         command: GET_CHANNELS,
         most: [0; 4],
@@ -56,13 +63,18 @@ pub fn offer(name: &str) -> io::Result<Offer> {
         other: 0,
         combined: 0,
     };
-    // SAFETY: as above.
+    // SAFETY: the request fills in one such structure.
     let told = unsafe { control.ethtool(name, (&raw mut channels).cast()) }.is_ok();
-    // A driver that does not tell has one.
-    let queues = if told { channels.receive + channels.combined } else { 1 };
-    Ok(Offer {
-        driver: bytes.map(|&b| char::from(b)).collect(),
-        queues: queues.max(1) as usize,
-        mtu,
-    })
+    told.then(|| (channels.receive + channels.combined).max(1) as usize)
+}
+
+/// Gives the interface so many queues each way.
+#[cfg(test)]
+pub(super) fn set_queues(name: &str, queues: u32) -> io::Result<()> {
+    const SET_CHANNELS: u32 = 0x3d;
+    let (most, other, combined) = ([0; 4], 0, 0);
+    let (receive, transmit) = (queues, queues);
+    let mut channels = Channels { command: SET_CHANNELS, most, receive, transmit, other, combined };
+    // SAFETY: the request reads one such structure.
+    unsafe { Control::new()?.ethtool(name, (&raw mut channels).cast()) }
 }

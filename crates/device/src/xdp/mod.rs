@@ -22,6 +22,7 @@ mod port;
 mod program;
 mod queue;
 mod socket;
+mod watch;
 
 use crate::tap::Control;
 use crate::{Capabilities, Counts, Device, Medium, Queue, bpf};
@@ -251,6 +252,7 @@ pub fn open(config: &Config) -> Result<Device, Error> {
         offload &= port.has_metadata;
         ports.push((Arc::new(port), members));
     }
+    watch::start(interface, offer.queues, &counts, &link).map_err(step("thread"))?;
     Ok(Device {
         name: name.clone(),
         capabilities: Capabilities::new(Medium::Ethernet, mtu).with_transmit_checksum(offload),

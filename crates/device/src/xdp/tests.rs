@@ -213,6 +213,38 @@ fn an_interface_that_goes_away_is_noticed() {
     });
 }
 
+/// Nobody sends: it is noticed all the same.
+#[test]
+fn an_interface_that_goes_away_silently_is_noticed() {
+    with_pair(1, || {
+        let Some(device) = open_here(&config()) else { return };
+        let (to, gone) = std::sync::mpsc::channel();
+        device.counts.when_gone(move || to.send(()).expect("the test listens"));
+        assert!(ip("link delete ana-near"));
+        gone.recv_timeout(Duration::from_secs(60)).expect("it is told");
+    });
+}
+
+#[test]
+fn a_queue_more_is_told() {
+    with_pair(2, || {
+        for name in ["ana-far", "ana-near"] {
+            if let Err(error) = super::ethtool::set_queues(name, 1) {
+                return println!("skipped: no queue can be taken from {name}: {error}");
+            }
+        }
+        let Some(device) = open_here(&config()) else { return };
+        assert_eq!(device.queues.len(), 1);
+        // What came before somebody asked for it is told, too.
+        super::ethtool::set_queues("ana-near", 2).expect("it has two");
+        let (to, told) = std::sync::mpsc::channel();
+        device.counts.when_queues(move |queues| to.send(queues).expect("the test listens"));
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(2));
+        super::ethtool::set_queues("ana-near", 1).expect("nobody has the second");
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(1));
+    });
+}
+
 #[test]
 fn what_waits_for_an_interface_that_is_gone_is_dropped() {
     with_pair(1, || {

@@ -258,7 +258,7 @@ impl<A: Application> Transport<A> {
     /// Lets time pass: connections whose deadline has come get their time-out,
     /// and stand on the ready list.
     pub fn on_timeout<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
-        let (conns, now) = (&mut *cx.conns, cx.now);
+        let (conns, app, now) = (&mut *cx.conns, &mut *cx.app, cx.now);
         conns.expire_time_wait(now);
         let (ready, fast_open) = (&mut self.ready, &self.config.fast_open);
         self.timers.expire(conns, now, |connection| {
@@ -271,6 +271,7 @@ impl<A: Application> Transport<A> {
             }
             if connection.tcb.next_timeout().is_none() {
                 connection.tcb.rest(now);
+                app.rests(&mut connection.user);
             }
         });
     }

@@ -114,7 +114,8 @@ impl<A: Application> LinkLayer<A> {
             if busy {
                 continue;
             }
-            rest(!self.egress.is_empty(), false, timer, || self.sleep());
+            let full = !self.egress.is_empty();
+            rest(full, full, timer, |_| self.sleep());
         }
     }
 

@@ -30,6 +30,7 @@ use net::{
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 use sync::adaptive::Adaptive;
 use sync::counted::{Counted, LockCounts};
 use sync::{DynLock, LockKind, Locked, RawLock, with_lock};
@@ -392,20 +393,24 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         &self,
         processor: usize,
         receivers: &mut [Box<dyn Receive>],
+        most: Option<Duration>,
         work: impl FnOnce() -> bool,
     ) {
+        let most = most.map(|most| self.clock.now() + most);
         let own = self.own(processor);
         let processor = &self.processors[processor];
         processor.sleeper.sleep(receivers, &self.clock, || {
-            let mut work =
-                work() || self.stopping.load(Ordering::Relaxed) || processor.transmitter.any_wait();
+            let mut work = work()
+                || self.stopping.load(Ordering::Relaxed)
+                || (most.is_none() && processor.transmitter.any_wait());
             let mut deadline = u64::MAX;
             for group in own.map(|index| &self.groups[index]) {
                 work |= group.pending.load(Ordering::Relaxed)
                     || processor.transmitter.has_room(group.blocked_by());
                 deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
             }
-            (work, (deadline != u64::MAX).then(|| Instant::from_nanos(deadline)))
+            let deadline = (deadline != u64::MAX).then(|| Instant::from_nanos(deadline));
+            (work, Instant::earlier(deadline, most))
         });
     }
 }

@@ -62,8 +62,8 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             if received > 0 {
                 continue;
             }
-            worker::rest(full, busy, timer, || {
-                self.shared.sleep(self.index, &mut self.receivers, || false);
+            worker::rest(full, busy, timer, |most| {
+                self.shared.sleep(self.index, &mut self.receivers, most, || false);
             });
         }
     }

@@ -9,7 +9,7 @@ use instrument::{Layer, QueueWatch, ThreadTimer, TraceStamp};
 use net::Counters;
 use platform::atomic::Ordering;
 use std::sync::Arc;
-use wire::Packet;
+use wire::{Instant, Packet};
 
 /// Finds the owner of a frame: the packet filter of an organization.
 pub(crate) trait Demux: Send + 'static {
@@ -65,10 +65,12 @@ impl<S: Demux> Dispatcher<S> {
             if any {
                 continue;
             }
-            worker::rest(waiting, false, timer, || {
+            worker::rest(waiting, false, timer, |most| {
+                let most = most.map(|most| shared.clock.now() + most);
                 processor.sleeper.sleep(&mut self.receivers, &shared.clock, || {
                     let stopping = shared.stopping.load(Ordering::Relaxed);
-                    (stopping || processor.transmitter.any_wait(), deadlines.first())
+                    let waits = most.is_none() && processor.transmitter.any_wait();
+                    (stopping || waits, Instant::earlier(deadlines.first(), most))
                 });
             });
         }

@@ -16,6 +16,7 @@ use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
 use platform::mpsc;
 use platform::{ArrayQueue, Mutex, SegQueue};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::{Instant, Packet};
 
 /// What owners send each other.
@@ -162,7 +163,7 @@ impl<A: Application> Owner<A> {
             if !more && self.egress.is_empty() && watch.looks_on(now) {
                 continue;
             }
-            worker::rest(!self.egress.is_empty(), more, timer, || self.sleep());
+            worker::rest(!self.egress.is_empty(), more, timer, |most| self.sleep(most));
         }
     }
 
@@ -195,8 +196,10 @@ impl<A: Application> Owner<A> {
         A::wake(wakes);
     }
 
-    fn sleep(&mut self) {
-        let deadline = self.domain.next_timeout();
+    /// Sleeps, for so long at most.
+    fn sleep(&mut self, most: Option<Duration>) {
+        let most = most.map(|most| self.clock.now() + most);
+        let deadline = Instant::earlier(self.domain.next_timeout(), most);
         let mailbox = &self.mailboxes[self.domain.unit.index as usize];
         mailbox.counted.lock().clone_from(&self.domain.counters);
         mailbox

@@ -6,6 +6,7 @@ use catalog::Options;
 use device::{Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
 use net::Egress;
+use std::cell::Cell;
 use std::time::Duration;
 use wire::{Instant, Packet};
 
@@ -18,16 +19,57 @@ pub use net::BACKLOG;
 /// dropped, as by a device whose ring is full.
 pub(crate) const FRAMES: usize = 1024;
 
+/// For so long a thread asks a full device again at once, as its other end may need no more than this
+/// processor. Then nobody may be there.
+const SOON: Duration = Duration::from_millis(1);
+/// The longest that a full device is left alone.
+const LATER: Duration = Duration::from_millis(10);
+
+platform::thread_local! {
+    /// Since when this thread has had nothing to do but to wait for a device that takes nothing, and when
+    /// that was last so.
+    static FULL: Cell<Option<(platform::Instant, platform::Instant)>> = const { Cell::new(None) };
+}
+
 /// Ends a round that found nothing new. If the device is full, its other end may need
-/// this processor; if nothing is left to do, the thread sleeps.
+/// this processor; if nothing is left to do, the thread sleeps. One whose device stays full sleeps for the time
+/// that it is given, and no longer.
 #[inline]
-pub(crate) fn rest(full: bool, busy: bool, timer: &mut ThreadTimer, sleep: impl FnOnce()) {
-    if full {
-        platform::thread::yield_now();
-    } else if !busy {
-        sleep();
-        timer.slept();
+pub(crate) fn rest(
+    full: bool,
+    busy: bool,
+    timer: &mut ThreadTimer,
+    sleep: impl FnOnce(Option<Duration>),
+) {
+    let most = match full {
+        true => match left_alone(busy) {
+            None => return platform::thread::yield_now(),
+            most => most,
+        },
+        false if busy => return,
+        false => None,
+    };
+    sleep(most);
+    if !full {
+        FULL.with(|full| full.set(None));
     }
+    timer.slept();
+}
+
+/// For how long a full device is left alone: longer, the longer it has been full; `None`: it is asked again
+/// at once.
+#[cold]
+fn left_alone(busy: bool) -> Option<Duration> {
+    if busy || cfg!(shuttle) {
+        return None;
+    }
+    let now = platform::Instant::now();
+    // It may have taken all in the meantime, while there was other work.
+    let goes_on = |(_, last): &_| now.saturating_duration_since(*last) <= 2 * LATER;
+    let since = FULL.with(Cell::get).filter(goes_on).map_or(now, |(since, _)| since);
+    FULL.with(|full| full.set(Some((since, now))));
+    let full = now.saturating_duration_since(since);
+    (full >= SOON).then_some((full / 8).min(LATER))
 }
 
 /// The longest that a thread looks on of its own accord.
@@ -151,6 +193,9 @@ pub fn transmit_counted(
     if offered > 0 {
         timer.sent(offered - left);
         timer.mark(Layer::Transmit);
+        if left > 0 && left < offered {
+            FULL.with(|full| full.set(None));
+        }
     }
 }
 
@@ -199,6 +244,29 @@ pub fn deal(devices: Vec<device::Device>, processors: usize) -> Vec<Queues> {
 #[cfg(all(test, not(loom), not(shuttle)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_that_stays_full_is_left_alone_for_a_while() {
+        let mut timer = ThreadTimer::off();
+        let start = platform::Instant::now();
+        let mut slept = |full: bool, busy: bool| {
+            let mut slept = None;
+            rest(full, busy, &mut timer, |most| slept = Some(most));
+            slept
+        };
+        let first = loop {
+            match slept(true, false) {
+                None => assert!(start.elapsed() < Duration::from_secs(60), "it asks for ever"),
+                Some(most) => break most.expect("a bound"),
+            }
+        };
+        assert!(start.elapsed() >= SOON && first >= SOON / 8 && first <= LATER, "{first:?}");
+        assert_eq!(slept(true, true), None, "with other work it goes on");
+        // Without a full device it sleeps as usual, and begins anew.
+        assert_eq!((slept(false, true), slept(false, false)), (None, Some(None)));
+        assert_eq!(FULL.with(Cell::get), None);
+        assert_eq!(slept(true, false), None);
+    }
 
     #[test]
     fn a_watch_lasts_as_long_as_it_should_from_when_nothing_was_to_do() {

@@ -1,6 +1,7 @@
 //! [`Packets`]: a device whose packets are a stream and a sink.
 
 use super::{Config, PacketIo, Wake, open};
+use crate::wait::wake_each;
 use ::device::Device;
 use bytes::Bytes;
 use futures_core::Stream;
@@ -25,9 +26,7 @@ struct Way {
 impl Way {
     fn wake(way: &Mutex<Way>) {
         let waiter = way.lock().waiter.take();
-        if let Some(waiter) = waiter {
-            waiter.wake();
-        }
+        wake_each(waiter);
     }
 
     fn close(way: &Mutex<Way>) {
@@ -74,9 +73,7 @@ impl PacketIo for Io {
         way.packets.push_back(Bytes::copy_from_slice(packet));
         let waiter = way.waiter.take();
         drop(way);
-        if let Some(waiter) = waiter {
-            waiter.wake();
-        }
+        wake_each(waiter);
         true
     }
 }
@@ -122,8 +119,16 @@ impl Stream for Packets {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut way = self.shared.from_stack.lock();
+        let was_full = way.packets.len() >= self.shared.capacity;
         match way.packets.pop_front() {
-            Some(packet) => Poll::Ready(Some(packet)),
+            Some(packet) => {
+                drop(way);
+                if was_full {
+                    // The stack may keep more, and sleep.
+                    self.wake.wake();
+                }
+                Poll::Ready(Some(packet))
+            }
             None if way.closed => Poll::Ready(None),
             None => {
                 way.waiter = Some(cx.waker().clone());

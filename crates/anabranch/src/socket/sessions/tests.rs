@@ -91,7 +91,7 @@ fn idle_sessions_end_and_wake_their_readers() {
     assert_eq!((sessions.len(), wakes.len()), (0, 1));
     let Poll::Ready(Err(error)) = sessions.poll_receive(&session, None) else { panic!("alive") };
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-    assert_eq!(sessions.sending(&session, 1).expect_err("over").kind(), io::ErrorKind::TimedOut);
+    assert_eq!(sessions.may_send(&session).expect_err("over").kind(), io::ErrorKind::TimedOut);
     let unheard = Sessions::new(LIMITS);
     assert!(unheard.arrived(datagram(1, 1), &mut wakes));
     assert!(unheard.expire(&mut wakes).is_some_and(|next| next > Duration::from_secs(50)));

@@ -215,14 +215,14 @@ fn a_bound_of_nothing_that_was_never_sent_is_none() {
 fn a_connection_that_has_ended_keeps_no_settings() {
     let mut receiver = Receiver::new();
     receiver.socket.set(Setting::QuickAck(true));
-    assert_eq!(receiver.socket.state.lock().pending.settings.len(), 1);
+    assert_eq!(receiver.socket.state.lock().rare().settings.len(), 1);
     receiver.exchange();
     receiver.tcb.abort();
     receiver.socket.closed(&mut receiver.tcb, &mut Vec::new());
     for _ in 0..1000 {
         assert_eq!(receiver.socket.set(Setting::QuickAck(true)), None);
     }
-    assert!(receiver.socket.state.lock().pending.settings.is_empty());
+    assert!(receiver.socket.state.lock().rare().settings.is_empty());
 }
 
 /// A domain gives the socket what it has before it closes a connection. A writer that asks in between

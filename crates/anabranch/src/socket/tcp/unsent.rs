@@ -49,7 +49,14 @@ impl Unsent {
 
     /// Gives back room that was needed once only.
     pub(super) fn shrink(&mut self) {
-        if self.is_empty() && self.rest.capacity() > Unsent::KEPT {
+        if self.rest.capacity() > Unsent::KEPT {
+            self.rest();
+        }
+    }
+
+    /// Gives back all room that is not needed now.
+    pub(super) fn rest(&mut self) {
+        if self.is_empty() {
             self.rest = VecDeque::new();
         }
     }
@@ -78,6 +85,13 @@ mod tests {
         (0..1000).for_each(|n| unsent.push_back(part(n)));
         while unsent.pop_front().is_some() {}
         unsent.shrink();
+        assert_eq!(unsent.rest.capacity(), 0);
+        (0..10).for_each(|n| unsent.push_back(part(n)));
+        unsent.rest();
+        while unsent.pop_front().is_some() {}
+        unsent.shrink();
+        assert!(unsent.rest.capacity() > 0, "a busy one keeps some");
+        unsent.rest();
         assert_eq!(unsent.rest.capacity(), 0);
     }
 

@@ -221,15 +221,15 @@ impl TcpShared {
     pub(crate) fn poll_info(&self, cx: &Context<'_>) -> Poll<io::Result<tcp::Info>> {
         let mut asked = Asked::default();
         let mut state = self.state.lock();
-        if let Some(info) = &state.info
+        if let Some(info) = state.rare.as_ref().and_then(|rare| rare.info.as_ref())
             && (!state.pending.info || state.phase == Phase::Closed)
         {
-            return Poll::Ready(Ok(**info));
+            return Poll::Ready(Ok(*info));
         }
         if state.phase == Phase::Closed {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
         }
-        state.info_waiters.add(cx, &mut asked);
+        state.rare().info_waiters.add(cx, &mut asked);
         Poll::Pending
     }
 
@@ -240,7 +240,7 @@ impl TcpShared {
         if state.phase == Phase::Closed {
             return None;
         }
-        state.pending.settings.push(setting);
+        state.rare().settings.push(setting);
         TcpShared::to_notify(&mut state)
     }
 
@@ -284,7 +284,7 @@ impl TcpShared {
     /// Bounds what is written and not acknowledged, from now on.
     pub(crate) fn set_send_buffer(&self, bytes: usize) {
         let mut state = self.state.lock();
-        state.wanted_buffer = Some(bytes.max(1));
+        state.rare().wanted_buffer = Some(bytes.max(1));
         if state.phase == Phase::Open {
             state.send_buffer = bytes.max(1);
         }

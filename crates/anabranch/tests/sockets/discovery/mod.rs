@@ -3,12 +3,13 @@
 
 mod link;
 
-use super::PATIENCE;
+use super::{PATIENCE, block_on};
 use anabranch::device::memory;
 use anabranch::host::{Dad, Event, Events};
 use anabranch::{Cidr, Organization, Stack, TcpListener, TcpStream, UdpSocket};
 use link::{Other, prefix, servers};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
 
 const HOUR: u32 = 3600;
 const ROUTER: &str = "fe80::99";
@@ -87,6 +88,36 @@ fn a_stack_configures_itself_by_what_a_router_says() {
         next(&events, is(Event::RouteRemoved(route)));
         assert!(host.routes().is_empty());
         assert_eq!(host.interfaces()[0].addresses.len(), 2, "{organization}: addresses stay");
+    }
+}
+
+/// What a router says while the stack starts, before anybody could ask to watch it.
+#[test]
+fn who_watches_from_the_start_hears_what_comes_at_once() {
+    for organization in Organization::all() {
+        let (left, right) = memory::pair(memory::Config::default());
+        let mut other = Other::new(right);
+        other.advertise(ROUTER, 1800, &[prefix(address("2001:db8:7::"), HOUR, HOUR)]);
+        let builder = Stack::builder().device(left).organization(organization).slaac();
+        let (builder, events) = builder.watched();
+        let stack = builder.start().expect("a stack");
+        let (host, start) = (stack.host(), Instant::now());
+        while host.routes().is_empty() {
+            assert!(start.elapsed() < PATIENCE, "{organization}: no router is heard");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let late = host.watch();
+        next(&events, is(Event::RouteAdded(host.routes()[0])));
+        // A task hears of it, too, and of the end.
+        block_on(async {
+            other.advertise(ROUTER, 0, &[]);
+            while !matches!(events.changed().await, Some(Event::RouteRemoved(_))) {}
+            drop((host, stack));
+            while events.changed().await.is_some() {}
+        });
+        while let Some(event) = late.next(PATIENCE) {
+            assert!(!matches!(event, Event::RouteAdded(_)), "{organization}: it had come before");
+        }
     }
 }
 

@@ -5,9 +5,11 @@ mod message;
 mod names;
 
 use super::proxy::Target;
+use super::scratch;
 use anabranch::netstack::{TcpSession, UdpSession};
 use message::{Code, Kind, Question, Unasked};
 use names::Names;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
@@ -77,9 +79,12 @@ impl Dns {
 
     /// Answers the questions of a session, until there are no more for a moment.
     pub async fn serve_session(&self, session: UdpSession) {
-        let mut bytes = [0; LONGEST];
-        while let Ok(Ok(n)) = tokio::time::timeout(LINGER, session.recv(&mut bytes)).await {
-            if let Some(answer) = self.answer(&bytes[..n], Instant::now())
+        loop {
+            let answer =
+                |bytes: &[u8]| self.answer(bytes.get(..LONGEST).unwrap_or(bytes), Instant::now());
+            let asked = poll_fn(|cx| scratch::filled(|buf| session.poll_recv(cx, buf), answer));
+            let Ok(Ok(answer)) = tokio::time::timeout(LINGER, asked).await else { return };
+            if let Some(answer) = answer
                 && session.send(&answer).await.is_err()
             {
                 return;

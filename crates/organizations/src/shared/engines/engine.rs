@@ -12,6 +12,7 @@ use net::{Application, Call, Counters, DropReason as Why, Egress};
 use platform::RandomState;
 use platform::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::{Instant, Packet};
 
 /// How often devices are asked for more before what they gave is processed.
@@ -158,9 +159,9 @@ impl<W: Work, A: Application> Engine<W, A> {
                 continue;
             }
             // A queue or a turn is still another engine's: let others run, too.
-            let full = waiting || self.devices.is_missing() || self.work.is_held_back();
-            worker::rest(full, busy, timer, || {
-                self.sleep();
+            let held = self.devices.is_missing() || self.work.is_held_back();
+            worker::rest(waiting || held, busy || held, timer, |most| {
+                self.sleep(most);
                 began = shared.clock.now();
             });
         }
@@ -180,11 +181,11 @@ impl<W: Work, A: Application> Engine<W, A> {
     }
 
     /// Sleeps until the first packet, or until another engine wakes it.
-    fn sleep(&mut self) {
+    fn sleep(&mut self, most: Option<Duration>) {
         let Engine { engines, devices, index, work, .. } = self;
         let (control, index) = (&engines.control, *index);
         let active = control.active();
-        engines.shared.sleep(index, devices.receivers(), || {
+        engines.shared.sleep(index, devices.receivers(), most, || {
             (control.is_active(index) && work.has_news()) || control.active() != active
         });
     }

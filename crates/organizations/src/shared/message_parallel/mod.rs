@@ -35,6 +35,7 @@ use platform::RandomState;
 use platform::atomic::Ordering;
 use platform::{Mutex, MutexGuard};
 use std::sync::Arc;
+use std::time::Duration;
 use tickets::{Ticket, TicketDispenser};
 use wire::Packet;
 
@@ -104,7 +105,7 @@ impl<A: Application> Thread<A> {
             if received > 0 {
                 continue;
             }
-            worker::rest(waiting, busy, timer, || self.sleep());
+            worker::rest(waiting, busy, timer, |most| self.sleep(most));
         }
     }
 
@@ -169,9 +170,9 @@ impl<A: Application> Thread<A> {
     }
 
     /// Sleeps at its own queue; no other thread has to look into it meanwhile.
-    fn sleep(&mut self) {
+    fn sleep(&mut self, most: Option<Duration>) {
         let mut queue = self.queues[self.index].lock();
-        self.shared.sleep(self.index, &mut queue.receivers, || false);
+        self.shared.sleep(self.index, &mut queue.receivers, most, || false);
     }
 }
 
