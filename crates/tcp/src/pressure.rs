@@ -28,12 +28,12 @@ impl Tcb {
         self.check_touched();
     }
 
-    /// Bytes of memory that the connection holds: its own, that of its buffers, and what
-    /// was taken out and not read.
+    /// Bytes of memory that the connection holds: its own, that of its buffers, what it knows of
+    /// what is in flight, and what was taken out and not read.
     #[inline]
     pub fn memory(&self) -> usize {
         let outside = self.rcv.memory_outside as usize;
-        size_of::<Tcb>() + self.footprint() + outside
+        size_of::<Tcb>() + self.footprint() + self.board.footprint() + outside
     }
 
     /// Has the application let go of it, with something still to be done?
