@@ -1,10 +1,17 @@
 //! How a domain is set up.
 
 use crate::frames;
-use crate::world::{MAX_CONNECTIONS, OURS, address};
 use net::{Config, InterfaceConfig};
 use std::sync::Arc;
 use std::time::Duration;
+use wire::Address;
+
+pub(crate) const OURS: [u8; 4] = [10, 0, 0, 1];
+pub(crate) const MAX_CONNECTIONS: usize = 6;
+
+pub(crate) fn address(a: [u8; 4]) -> Address {
+    std::net::Ipv4Addr::from(a).into()
+}
 
 /// A configuration as the bits of `kind` say, with the ways past the layers or without: with small
 /// tables and buffers.

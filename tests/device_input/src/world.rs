@@ -3,8 +3,9 @@
 use crate::app::App;
 use crate::bytes::Bytes;
 use crate::flows::Flow;
+use crate::setup::{self, MAX_CONNECTIONS, OURS, address};
 use crate::topic::Topic;
-use crate::{check, frames, setup};
+use crate::{check, frames};
 use net::{Call, Config, Connections, Counters, Domain, Egress, Unit};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +13,11 @@ use wire::ethernet::ethertype;
 use wire::tcp::{Flags, Header};
 use wire::{Address, Endpoint, Instant, Packet, Seq, arp, protocol};
 
-pub(crate) const OURS: [u8; 4] = [10, 0, 0, 1];
 const PEERS: [[u8; 4]; 2] = [[10, 0, 0, 2], [10, 0, 0, 3]];
-pub(crate) const MAX_CONNECTIONS: usize = 6;
 /// Steps of one run, at most.
 const STEPS: usize = 1500;
 /// The most rounds until a domain has no more immediate work.
 const ROUNDS: usize = 500;
-
-pub(crate) fn address(a: [u8; 4]) -> Address {
-    std::net::Ipv4Addr::from(a).into()
-}
 
 /// A domain and what its peers know of it.
 pub struct World {
