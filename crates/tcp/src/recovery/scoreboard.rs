@@ -422,10 +422,16 @@ impl Scoreboard {
     }
 
     /// Bytes of heap that it takes, about.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn footprint(&self) -> usize {
-        let marks = self.marks.as_ref().map_or(0, |marks| marks.footprint());
-        self.records.capacity() * size_of::<Record>() + marks
+        let records = self.records.capacity() * size_of::<Record>();
+        if self.marks.is_none() { records } else { records + self.footprint_of_marks() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn footprint_of_marks(&self) -> usize {
+        self.marks.as_ref().map_or(0, |marks| marks.footprint())
     }
 
     /// Checks the invariants, for tests.

@@ -34,7 +34,7 @@ proptest! {
         let board = board(first, &lens);
         let all: u32 = lens.iter().sum();
         let around = [first - 1, first, first + all - 1, first + all, first + all + 9];
-        let inside = places.iter().map(|p| first + (u64::from(*p) * u64::from(all) >> 16) as u32);
+        let inside = places.iter().map(|p| first + ((u64::from(*p) * u64::from(all)) >> 16) as u32);
         for seq in inside.chain(around) {
             let place = board.records.iter().position(|r| r.end().after(seq));
             prop_assert_eq!(board.find(seq), place.unwrap_or(lens.len()), "{:?}", seq);
