@@ -421,16 +421,20 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes of heap that it takes, about.
+    /// Is nothing of it lost or sent again, as nearly always?
     #[inline(always)]
-    pub(crate) fn footprint(&self) -> usize {
-        let records = self.records.capacity() * size_of::<Record>();
-        if self.marks.is_none() { records } else { records + self.footprint_of_marks() }
+    pub(crate) fn is_unmarked(&self) -> bool {
+        self.marks.is_none()
     }
 
-    #[cold]
-    #[inline(never)]
-    fn footprint_of_marks(&self) -> usize {
+    /// Bytes of heap that the records take.
+    #[inline(always)]
+    pub(crate) fn footprint(&self) -> usize {
+        self.records.capacity() * size_of::<Record>()
+    }
+
+    /// Bytes of heap that what is known of losses takes, about.
+    pub(crate) fn footprint_of_marks(&self) -> usize {
         self.marks.as_ref().map_or(0, |marks| marks.footprint())
     }
 
