@@ -5,8 +5,8 @@
 //! answers could otherwise see whether packets that it made up in another's name
 //! were answered, and so whether a connection or a port exists (SAD DNS,
 //! CVE-2020-25705). So a source has a limit of its own, and so has a network; and
-//! what all have together varies at random, both in size and in what an answer
-//! costs.
+//! what a network has, and what all have together, varies at random, both in size and in what an
+//! answer costs.
 
 use crate::config::Config;
 use crate::hash::{Keyed, Purpose};
@@ -53,21 +53,12 @@ impl RateLimit {
             .buckets
             .get_or_init(|| (0..1 + NETWORKS + SOURCES).map(|_| AtomicU64::new(0)).collect());
         let (host, network) = parts(source);
-        let of = |what: u64, size| self.hasher.hash_one((what, size as u64)) as usize % size;
+        let host = self.hasher.hash_one((host, SOURCES as u64)) as usize % SOURCES;
+        let network = self.hasher.hash_one((network, NETWORKS as u64)) as usize % NETWORKS;
         let now = now.as_nanos();
-        let chance = |of: u64, salt: u64| self.hasher.hash_one((of, salt)) >> 32;
-        let share = |part: u32| SECOND / u64::from((self.per_second / part).max(1));
-        // From 3/4 to all of a second's answers at once, and each costs from 3/4 to
-        // 5/4 of what it should. The next one's cost stays until it is paid.
-        let whole = SECOND / u64::from(self.per_second);
-        let most = SECOND - ((SECOND / 4 * chance(now / SECOND, 1)) >> 32).min(SECOND - whole);
-        let costs =
-            whole - whole / 4 + ((whole / 2 * chance(buckets[0].load(Ordering::Relaxed), 2)) >> 32);
-        let takes = [
-            (&buckets[1 + NETWORKS + of(host, SOURCES)], share(SOURCE_SHARE), SECOND),
-            (&buckets[1 + of(network, NETWORKS)], share(NETWORK_SHARE), SECOND),
-            (&buckets[0], costs, most),
-        ];
+        let host = (&buckets[1 + NETWORKS + host], SECOND / self.part(SOURCE_SHARE), SECOND);
+        let network = self.varied(&buckets[1 + network], 1 + network as u64, NETWORK_SHARE, now);
+        let takes = [host, network, self.varied(&buckets[0], 0, 1, now)];
         let may = takes.iter().all(|(bucket, cost, most)| {
             after(bucket.load(Ordering::Relaxed), *cost, *most, now).is_some()
         });
@@ -76,13 +67,37 @@ impl RateLimit {
             bucket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
         })
     }
+
+    /// Answers a second of one in so many `parts` of all.
+    fn part(&self, parts: u32) -> u64 {
+        (self.per_second / parts).max(1).into()
+    }
+
+    /// What several hosts have together varies: there are from 3/4 to all of a second's answers at
+    /// once, and each costs from 3/4 to 5/4 of what it should. The next one's cost stays until it
+    /// is paid.
+    fn varied<'a>(
+        &self,
+        bucket: &'a AtomicU64,
+        name: u64,
+        parts: u32,
+        now: u64,
+    ) -> (&'a AtomicU64, u64, u64) {
+        let chance = |of: u64, salt: u64| self.hasher.hash_one((of, salt, name)) >> 32;
+        let whole = SECOND / self.part(parts);
+        let most = SECOND - ((SECOND / 4 * chance(now / SECOND, 1)) >> 32).min(SECOND - whole);
+        let costs =
+            whole - whole / 4 + ((whole / 2 * chance(bucket.load(Ordering::Relaxed), 2)) >> 32);
+        (bucket, costs, most)
+    }
 }
 
-/// The address as a host, and the network that it is in: /24, and for IPv6 /64 and
-/// /48, since a host has the whole of its network's lower half.
-fn parts(source: Address) -> (u64, u64) {
+/// The address as a host, and the network that it is in: /24, and for IPv6 /64. Whoever has the
+/// whole of such a network may have no more for each of its addresses; but others in it, as on one
+/// link, may not see what is left of a host's limit.
+fn parts(source: Address) -> ([u64; 2], u64) {
     let [high, low] = source.words();
-    if source.is_v4() { (low, low >> 8) } else { (high, high >> 16) }
+    if source.is_v4() { ([0, low], low >> 8) } else { ([high, low], high) }
 }
 
 /// When a bucket that is full again at `full` is so after an answer more; `None` if

@@ -5,7 +5,9 @@ use tcp::{Config, Isn, Tcb, TransmitOffload};
 use wire::tcp::{Flags, Header, Options};
 use wire::{Instant, Parts, Seq, Slice};
 
+/// What CI has time for; and all that a connection's buffer may grow to by default.
 const BUFFER: u32 = 128 * 1024;
+const WHOLE: u32 = 6 << 20;
 
 fn header(flags: Flags, seq: u32, ack: u32) -> Header {
     Header {
@@ -34,8 +36,8 @@ fn byte() -> Parts {
 
 /// A connection that takes `order` of bytes behind the SYN, a segment each, and is never read.
 /// Returns the most memory that it held.
-fn most_held(order: impl Iterator<Item = u32>) -> usize {
-    let config = Config::default().with_receive_buffer(BUFFER as usize).with_timestamps(false);
+fn most_held(buffer: u32, order: impl Iterator<Item = u32>) -> usize {
+    let config = Config::default().with_receive_buffer(buffer as usize).with_timestamps(false);
     let now = Instant::from_millis(1000);
     let isn = Isn { seq: Seq(0), timestamp_offset: 0 };
     let syn = header(Flags::SYN, 0, 0);
@@ -56,18 +58,29 @@ fn most_held(order: impl Iterator<Item = u32>) -> usize {
 
 #[test]
 fn bytes_one_by_one_hold_what_the_buffer_allows() {
-    let bound = 2 * BUFFER as usize + 64 * 1024;
+    bytes_one_by_one(BUFFER);
+}
+
+/// `cargo test --release -p anabranch-simulator --test bytes -- --ignored`, for ten seconds.
+#[test]
+#[ignore = "at full size: for release builds"]
+fn six_mebibytes_one_by_one_hold_what_the_buffer_allows() {
+    bytes_one_by_one(WHOLE);
+}
+
+fn bytes_one_by_one(buffer: u32) {
+    let bound = 2 * buffer as usize + 64 * 1024;
     // Each other byte first, from the end to the beginning, and all holes but the first.
-    let spread = |n: u32| n.wrapping_mul(0x9e37) % BUFFER;
+    let spread = |n: u32| n.wrapping_mul(0x9e37) % buffer;
     for (name, held) in [
-        ("in order", most_held(0..BUFFER)),
-        ("behind a hole", most_held(1..BUFFER)),
-        ("each other one", most_held((0..BUFFER / 2).map(|n| 2 * n + 1))),
-        ("backwards", most_held((1..BUFFER).rev())),
-        ("spread", most_held((0..BUFFER).map(spread).filter(|at| *at > 0))),
+        ("in order", most_held(buffer, 0..buffer)),
+        ("behind a hole", most_held(buffer, 1..buffer)),
+        ("each other one", most_held(buffer, (0..buffer / 2).map(|n| 2 * n + 1))),
+        ("backwards", most_held(buffer, (1..buffer).rev())),
+        ("spread", most_held(buffer, (0..buffer).map(spread).filter(|at| *at > 0))),
         (
             "holes, then what fills them",
-            most_held((0..BUFFER / 2).map(|n| 2 * n + 1).chain(0..BUFFER)),
+            most_held(buffer, (0..buffer / 2).map(|n| 2 * n + 1).chain(0..buffer)),
         ),
     ] {
         assert!(held <= bound, "{name}: {held} of {bound} bytes");

@@ -3,140 +3,30 @@
 //! acknowledgments, with old or new time stamps, of windows and of waiting. Scripts of such acts
 //! begin by chance, and those that cost most are changed further. Each is played several times,
 //! and of what an acknowledgment took the least counts, with the timers that went off until the
-//! next, so that what another process takes does not.
+//! next, so that what another process takes does not. Scripts that earlier searches have found
+//! come first; with no more than these: `SCRIPTS` 0.
 //!
 //! `cargo bench -p anabranch-tcp --bench hostile -- SCRIPTS SEED`
 
 extern crate anabranch_tcp as tcp;
 
+mod acts;
 mod flight;
 
-use flight::{FLIGHT, SEGMENT, header, sender};
+use acts::{Act, KNOWN, MOST, Random};
+use flight::{FLIGHT, SEGMENT, sender};
 use std::time::{Duration, Instant as Clock};
 use tcp::*;
-use wire::tcp::{Flags, Header, Options, SackBlocks};
 use wire::{Instant, Seq};
 
 /// Acknowledgments of a script.
 const ACKS: usize = 2000;
 /// How often each script is played.
 const TIMES: usize = 3;
-/// The most acts of a script.
-const MOST: usize = 5;
 /// What the news of one segment may cost, nanoseconds: it comes once in the life of a segment.
 const NEWS: u64 = 60;
 /// Scripts that are changed further.
 const KEPT: usize = 4;
-
-/// Numbers by chance (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    }
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-    /// A number of up to so many bits, small ones as often as large ones.
-    fn number(&mut self, bits: u64) -> u32 {
-        (self.next() & ((1 << self.below(bits + 1)) - 1)) as u32
-    }
-}
-
-/// One acknowledgment.
-#[derive(Clone, Copy, Debug)]
-struct Act {
-    /// Segments that it acknowledges.
-    ack: u32,
-    /// SACK blocks.
-    blocks: u8,
-    /// Where the first is, counted from the front of what is in flight; from its end if `back`.
-    at: u32,
-    back: bool,
-    /// Segments of each.
-    len: u32,
-    /// Segments between two.
-    gap: u32,
-    /// By how many segments they move from one time to the next.
-    step: u32,
-    /// Edges lie within segments.
-    odd: bool,
-    /// The first block tells of something that came twice.
-    twice: bool,
-    /// The time stamp is that of the beginning.
-    old: bool,
-    window: u16,
-    /// Microseconds before it.
-    wait: u32,
-}
-
-impl Act {
-    fn new(r: &mut Random) -> Act {
-        let mut act = Act {
-            ack: 0,
-            blocks: 0,
-            at: 0,
-            back: false,
-            len: 1,
-            gap: 1,
-            step: 0,
-            odd: false,
-            twice: false,
-            old: false,
-            window: u16::MAX,
-            wait: 1,
-        };
-        (0..12).for_each(|_| act.change(r));
-        act
-    }
-
-    fn change(&mut self, r: &mut Random) {
-        match r.below(12) {
-            0 | 1 => self.ack = if r.below(2) == 0 { 0 } else { r.number(6) },
-            2 => self.blocks = r.below(4) as u8,
-            3 => self.at = r.number(18),
-            4 => self.back = r.below(2) == 0,
-            5 => self.len = 1 + r.number(18),
-            6 => self.gap = r.number(18),
-            7 => self.step = r.number(18),
-            8 => self.odd = r.below(4) == 0,
-            9 => self.twice = r.below(4) == 0,
-            10 => self.old = r.below(2) == 0,
-            _ if r.below(3) == 0 => self.window = r.next() as u16,
-            _ => self.wait = r.number(12),
-        }
-    }
-
-    /// The acknowledgment, the `n`th time, where `una` and so many bytes are in flight.
-    fn header(&self, n: u32, una: Seq, flight: u32, now: Instant) -> Header {
-        let acked = (self.ack * SEGMENT + u32::from(self.odd && self.ack > 0)).min(flight);
-        let (ack, left) = (una + acked, flight - acked);
-        let segments = (left / SEGMENT).max(1);
-        let mut blocks = SackBlocks::NONE;
-        if self.twice {
-            blocks.push(ack - 2 * SEGMENT, ack - SEGMENT);
-        }
-        let mut at = self.at.wrapping_add(n.wrapping_mul(self.step));
-        for _ in 0..self.blocks.min(if self.twice { 2 } else { 3 }) {
-            let place = at % segments;
-            let from = if self.back { segments - 1 - place } else { place };
-            let begin = (from * SEGMENT + u32::from(self.odd)).min(left);
-            let end = begin.saturating_add(self.len * SEGMENT).min(left);
-            if begin < end {
-                blocks.push(ack + begin, ack + end);
-            }
-            at = at.wrapping_add(self.len + self.gap);
-        }
-        let echo = if self.old { 1000 } else { now.as_millis() as u32 };
-        let options = Options { timestamps: Some((2, echo)), sack: blocks, ..Options::NONE };
-        Header { window: self.window, options, ..header(1, ack, Flags::ACK) }
-    }
-}
 
 /// What a script cost.
 #[derive(Clone, Debug, Default)]
@@ -273,30 +163,43 @@ fn search(
     best.swap_remove(0)
 }
 
+/// One line of what a script costs.
+fn tell(offload: TransmitOffload, cost: &Cost) {
+    let mut sorted = cost.without_news();
+    sorted.sort_unstable();
+    let micros = |nanos: u64| nanos as f64 / 1000.0;
+    println!(
+        "{:>8}: mean {:6.2} us, median {:6.2}, 99 % {:7.2}, worst {:8.2} of {} acknowledgments; \
+         {:.2} us for each of {} segments sent; {} time-outs",
+        if offload.segmentation > 0 { "with TSO" } else { "no TSO" },
+        micros(cost.mean()),
+        micros(sorted[sorted.len() / 2]),
+        micros(sorted[sorted.len() - sorted.len() / 100 - 1]),
+        micros(cost.worst()),
+        sorted.len(),
+        micros(cost.answers) / cost.sent.max(1) as f64,
+        cost.sent,
+        cost.timeouts,
+    );
+}
+
 fn main() {
     let mut args = std::env::args().skip(1).filter_map(|arg| arg.parse::<u64>().ok());
     let scripts = args.next().unwrap_or(60) as usize;
     let mut random = Random(args.next().unwrap_or(1));
     for segmentation in [0, 64 * 1024] {
         let offload = TransmitOffload { segmentation, want_sum: false };
+        for (name, script) in KNOWN {
+            tell(offload, &cost(script, offload));
+            println!("          {name}");
+        }
+        if scripts == 0 {
+            continue;
+        }
         for (name, figure) in [("mean", Cost::mean as fn(&Cost) -> u64), ("worst", Cost::worst)] {
             let (script, cost) = search((scripts, &mut random), offload, figure);
-            let mut sorted = cost.without_news();
-            sorted.sort_unstable();
-            let micros = |nanos: u64| nanos as f64 / 1000.0;
-            println!(
-                "{:>8}, by the {name:>5}: mean {:6.2} us, median {:6.2}, 99 % {:7.2}, worst {:8.2} \
-                 of {} acknowledgments; {:.2} us for each of {} segments sent; {} time-outs",
-                if segmentation > 0 { "with TSO" } else { "no TSO" },
-                micros(cost.mean()),
-                micros(sorted[sorted.len() / 2]),
-                micros(sorted[sorted.len() - sorted.len() / 100 - 1]),
-                micros(cost.worst()),
-                sorted.len(),
-                micros(cost.answers) / cost.sent.max(1) as f64,
-                cost.sent,
-                cost.timeouts,
-            );
+            tell(offload, &cost);
+            println!("          the dearest by the {name}:");
             script.iter().for_each(|act| println!("          {act:?}"));
         }
     }

@@ -53,8 +53,15 @@ pub use state::{Error, Events, IcmpError, State, Unreachable};
 pub use tcb::Tcb;
 pub use time_wait::TimeWait;
 
+// Modules of benches, which tests use too, call it so.
+#[cfg(test)]
+extern crate self as tcp;
+
 #[cfg(test)]
 mod harness;
+
+#[cfg(test)]
+mod hostile;
 
 #[cfg(test)]
 mod tests;

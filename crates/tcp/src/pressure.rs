@@ -28,12 +28,23 @@ impl Tcb {
         self.check_touched();
     }
 
-    /// Bytes of memory that the connection holds: its own, that of its buffers, and what
-    /// was taken out and not read.
+    /// Bytes of memory that the connection holds: its own, that of its buffers, what it knows of
+    /// what is in flight, and what was taken out and not read.
     #[inline]
     pub fn memory(&self) -> usize {
+        let buffers = self.send.footprint() + self.receive.footprint();
         let outside = self.rcv.memory_outside as usize;
-        size_of::<Tcb>() + self.footprint() + outside
+        let held = size_of::<Tcb>() + buffers + self.board.footprint() + outside;
+        let in_order = self.assembler.is_none() & self.board.is_unmarked();
+        if in_order { held } else { held + self.memory_of_disorder() }
+    }
+
+    /// Bytes for what came out of order, and for what is known of losses.
+    #[cold]
+    #[inline(never)]
+    fn memory_of_disorder(&self) -> usize {
+        let came = self.assembler.as_ref().map_or(0, |assembler| assembler.footprint());
+        came + self.board.footprint_of_marks()
     }
 
     /// Has the application let go of it, with something still to be done?

@@ -34,7 +34,7 @@ impl<T> Queue<T> {
     }
 
     /// Elements that it has memory for, beside the one place.
-    #[cfg(test)]
+    #[inline]
     pub(crate) fn capacity(&self) -> usize {
         self.rest.capacity()
     }
@@ -146,6 +146,21 @@ impl<T> Queue<T> {
         if self.rest.capacity() > most && self.is_empty() {
             self.rest = VecDeque::new();
         }
+    }
+
+    /// Gives back most of its memory if that is for more than `most` elements, and for many more
+    /// than there are.
+    #[inline(always)]
+    pub(crate) fn thin(&mut self, most: usize) {
+        if self.rest.capacity() > most && self.rest.len() < self.rest.capacity() / 8 {
+            self.thin_now(most);
+        }
+    }
+
+    /// It has room for some more, so this does not come again soon.
+    #[cold]
+    fn thin_now(&mut self, most: usize) {
+        self.rest.shrink_to((4 * self.rest.len()).max(most));
     }
 }
 

@@ -16,11 +16,12 @@ pub mod groups;
 pub mod leases;
 mod link;
 mod run;
+mod setup;
 mod topic;
 mod world;
 
 pub use bytes::Bytes;
 pub use link::run_link;
-pub use run::run_topic;
+pub use run::{run_both_ways, run_topic};
 pub use topic::Topic;
 pub use world::{World, run};

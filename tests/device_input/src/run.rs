@@ -11,8 +11,24 @@ const STEPS: usize = 64;
 /// # Panics
 /// If the domain violates an invariant.
 pub fn run_topic(topic: Topic, bytes: &[u8]) -> Counters {
+    run_way(topic, bytes, true).0
+}
+
+/// As [`run_topic`], by the ways past the layers and without them: the same must leave, at the
+/// same times, and the same be counted.
+///
+/// # Panics
+/// If the domain violates an invariant, or the ways differ.
+pub fn run_both_ways(topic: Topic, bytes: &[u8]) -> Counters {
+    let (with, without) = (run_way(topic, bytes, true), run_way(topic, bytes, false));
+    assert_eq!(with.0, without.0, "with and without");
+    assert_eq!(with.1, without.1, "something else was sent");
+    with.0
+}
+
+fn run_way(topic: Topic, bytes: &[u8], express: bool) -> (Counters, u64) {
     let mut bytes = Bytes::new(bytes);
-    let mut world = World::of(topic, &mut bytes);
+    let mut world = World::with(topic, &mut bytes, express);
     if topic.is_open() {
         world.establish(0, 3);
     }
@@ -24,5 +40,5 @@ pub fn run_topic(topic: Topic, bytes: &[u8]) -> Counters {
             world.settle();
         }
     }
-    world.end()
+    world.end_traced()
 }

@@ -3,26 +3,21 @@
 use crate::app::App;
 use crate::bytes::Bytes;
 use crate::flows::Flow;
+use crate::setup::{self, MAX_CONNECTIONS, OURS, address};
 use crate::topic::Topic;
 use crate::{check, frames};
-use net::{Call, Config, Connections, Counters, Domain, Egress, InterfaceConfig, Unit};
+use net::{Call, Config, Connections, Counters, Domain, Egress, Unit};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::ethernet::ethertype;
 use wire::tcp::{Flags, Header};
 use wire::{Address, Endpoint, Instant, Packet, Seq, arp, protocol};
 
-const OURS: [u8; 4] = [10, 0, 0, 1];
 const PEERS: [[u8; 4]; 2] = [[10, 0, 0, 2], [10, 0, 0, 3]];
-const MAX_CONNECTIONS: usize = 6;
 /// Steps of one run, at most.
 const STEPS: usize = 1500;
 /// The most rounds until a domain has no more immediate work.
 const ROUNDS: usize = 500;
-
-fn address(a: [u8; 4]) -> Address {
-    std::net::Ipv4Addr::from(a).into()
-}
 
 /// A domain and what its peers know of it.
 pub struct World {
@@ -34,6 +29,8 @@ pub struct World {
     flows: Vec<Flow>,
     /// Frames in both directions, to be sent again or quoted.
     old: Vec<Vec<u8>>,
+    /// What has left, and when, as one number.
+    trace: u64,
 }
 
 /// Drives a new domain as `bytes` say. Returns its counters.
@@ -63,31 +60,14 @@ impl World {
 
     /// As [`World::new`], with the steps of one topic.
     pub fn of(topic: Topic, bytes: &mut Bytes<'_>) -> World {
+        World::with(topic, bytes, true)
+    }
+
+    /// As [`World::of`], with the ways past the layers or without.
+    pub fn with(topic: Topic, bytes: &mut Bytes<'_>, express: bool) -> World {
         let kind = bytes.u8();
-        let is = |bit: u8| kind & bit != 0;
-        let interface = InterfaceConfig {
-            is_ethernet: !is(1),
-            ethernet: frames::OURS,
-            vlan: is(2).then_some(5),
-            addresses: vec![(address(OURS), 24)],
-            mtu: if is(4) { 576 } else { 1500 },
-            transmit_checksum: is(8),
-            segmentation: if is(8) { 20_000 } else { 0 },
-        };
-        let mut config = Config::new(vec![interface], 1);
-        config.max_connections = MAX_CONNECTIONS;
-        config.max_time_wait = 3;
-        config.reassembly_bytes = 200_000;
-        config.tcp = Arc::new(
-            tcp::Config::default()
-                .with_receive_buffer(if is(16) { 2000 } else { 30_000 })
-                .with_send_buffer(30_000)
-                .with_timestamps(!is(32))
-                .with_sack(!is(64))
-                .with_time_wait(Duration::from_secs(1)),
-        );
-        let config = Arc::new(config);
-        let unit = Unit::new(0, if is(128) { 2 } else { 1 });
+        let config = Arc::new(setup::config(kind, express));
+        let unit = Unit::new(0, if kind & 128 != 0 { 2 } else { 1 });
         let mut world = World {
             topic,
             domain: Domain::new(config.clone(), unit, App::default()),
@@ -95,6 +75,7 @@ impl World {
             now: Instant::from_millis(1000),
             flows: Vec::new(),
             old: Vec::new(),
+            trace: 0,
             config,
         };
         let any = Endpoint { address: Address::UNSPECIFIED_V4, port: 80 };
@@ -451,6 +432,16 @@ impl World {
         while let Some(frame) = self.egress.batch(0).pop_front() {
             self.learn(&frame);
             check::egress(&frame, interface, &mut self.flows);
+            self.note(&frame);
+        }
+    }
+
+    fn note(&mut self, frame: &Packet) {
+        let (bytes, meta) = (frame.to_vec(), frame.meta());
+        let facts = [u64::from(meta.gso_size), self.now.as_nanos(), bytes.len() as u64];
+        for word in facts.into_iter().chain(bytes.into_iter().map(u64::from)) {
+            // The primes of FNV.
+            self.trace = (self.trace ^ word).wrapping_mul(0x100_0000_01b3);
         }
     }
 
@@ -482,13 +473,18 @@ impl World {
     }
 
     /// Ends the domain, and checks that nothing is left.
-    pub fn end(mut self) -> Counters {
+    pub fn end(self) -> Counters {
+        self.end_traced().0
+    }
+
+    /// The same, with all that has left as one number.
+    pub(crate) fn end_traced(mut self) -> (Counters, u64) {
         self.call(Call::Reset);
         self.settle();
         assert_eq!(self.domain.connections().len(), 0);
         assert!(self.domain.app.open.iter().all(Option::is_none));
         let held: usize = buffer::pool_counts().iter().map(|c| c.allocated * c.capacity).sum();
         assert!(held < 256 << 20, "{held} bytes of buffers");
-        self.domain.counters
+        (self.domain.counters, self.trace)
     }
 }

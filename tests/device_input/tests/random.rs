@@ -1,6 +1,6 @@
 //! A few thousand random sequences, on any toolchain.
 
-use anabranch_device_input::{Topic, run_topic};
+use anabranch_device_input::{Topic, run_both_ways, run_topic};
 use proptest::prelude::*;
 
 proptest! {
@@ -24,6 +24,18 @@ proptest! {
     fn nothing_goes_wrong_with_one_topic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for topic in [Topic::Segments, Topic::Fragments, Topic::Icmp] {
             let _ = run_topic(topic, &bytes);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    /// The ways past the layers do what the layers do.
+    #[test]
+    fn both_ways_are_one(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        for topic in [Topic::All, Topic::Segments, Topic::Icmp] {
+            let _ = run_both_ways(topic, &bytes);
         }
     }
 }

@@ -21,7 +21,8 @@ fn a_source_and_a_network_have_their_share() {
     let limit = limit(800);
     assert_eq!(answers(&limit, host(1, 1), 1000, START), 100);
     let others: usize = (2..200).map(|n| answers(&limit, host(1, n), 1000, START)).sum();
-    assert_eq!(others, 300);
+    // 400 in all, but for what varies.
+    assert!((180..=330).contains(&others), "{others}");
     // Half a second later half of each is there again.
     let later = START + Duration::from_millis(500);
     assert_eq!(answers(&limit, host(1, 1), 1000, later), 50);
@@ -57,6 +58,8 @@ fn small_limits_and_other_families() {
     assert_eq!(answers(&limit(1), host(1, 1), 10, START), 1);
     let limit = limit(800);
     let v6 = |last| Address::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, last));
-    let sum: usize = (0..100).map(|last| answers(&limit, v6(last), 100, START)).sum();
-    assert_eq!(sum, 100, "a /64 is one source");
+    let each: Vec<usize> = (0..20).map(|last| answers(&limit, v6(last), 200, START)).collect();
+    assert_eq!(each[..2], [100, 100], "neighbours do not see each other");
+    let sum: usize = each.iter().sum();
+    assert!((280..=430).contains(&sum), "a /64 is one network: {sum}");
 }

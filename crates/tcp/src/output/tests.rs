@@ -61,7 +61,7 @@ fn a_connection_that_is_idle_is_small() {
     }
     assert_eq!(p.tcb.info().footprint, 0);
     let heap =
-        p.tcb.send.capacity_bytes() + p.tcb.board.capacity_bytes() + p.tcb.receive.capacity_bytes();
+        p.tcb.send.capacity_bytes() + p.tcb.board.footprint() + p.tcb.receive.capacity_bytes();
     // With a place each for a record, a chunk and a slice, which needed memory of their own.
     // Only unit tests count the steps of the scoreboard: `tests/pair.rs` looks at the size without.
     let tcb = size_of::<crate::Tcb>() - size_of::<u64>();

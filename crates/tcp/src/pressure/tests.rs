@@ -55,6 +55,25 @@ fn what_is_queued_is_bounded() {
 }
 
 #[test]
+fn what_is_known_of_what_is_in_flight_counts() {
+    let mut p = Peer::established(Config { send_buffer: 1 << 20, ..bare() });
+    let mut flight = |n: u32| {
+        for _ in 0..n {
+            p.send(10);
+            p.now += std::time::Duration::from_micros(1);
+            p.out();
+        }
+        (p.tcb.memory() - size_of::<crate::Tcb>(), p.tcb.info().footprint)
+    };
+    let (few, many) = (flight(1), flight(1000));
+    assert_eq!(few.0, few.1, "one needs nothing");
+    let out = p.tcb.in_flight() as u32;
+    assert!(many.0 - many.1 > 50 * 990 && out > 9900, "{many:?} {out}");
+    p.say(".", 1, 1 + out, 0);
+    assert!(p.tcb.memory() < many.0 / 2, "{}", p.tcb.memory());
+}
+
+#[test]
 fn who_is_an_orphan() {
     for (state, orphan) in [
         (State::Established, true),

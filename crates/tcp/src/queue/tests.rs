@@ -17,6 +17,7 @@ fn it_is_a_queue() {
             }
             5 => {
                 queue.shrink(4);
+                queue.thin(8);
                 assert!(!queue.is_empty() || queue.capacity() <= 4);
             }
             6 => {
@@ -56,4 +57,15 @@ fn one_element_takes_no_memory() {
         assert_eq!(queue.pop_front(), Some(n));
     }
     assert_eq!(queue.capacity(), 0);
+}
+
+#[test]
+fn few_of_what_were_many_take_little_memory() {
+    let mut queue: Queue<u32> = (0..100_000).collect();
+    for n in 0..99_990 {
+        assert_eq!(queue.pop_front(), Some(n));
+        queue.thin(100);
+    }
+    assert!(queue.capacity() < 400, "{}", queue.capacity());
+    assert!(queue.iter().copied().eq(99_990..100_000));
 }

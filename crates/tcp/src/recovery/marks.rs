@@ -1,10 +1,11 @@
 //! What is lost, and what was sent again: kept beside the records, for most
 //! connections have neither.
 
+mod lost;
+
 use super::news::Resent;
-use std::collections::{BTreeMap, BTreeSet, btree_set};
-use std::iter::Chain;
-use std::option;
+pub(crate) use lost::Lost;
+use std::collections::{BTreeMap, VecDeque};
 use wire::Seq;
 
 /// Which records are lost, and the retransmissions that are under way: sent again,
@@ -17,89 +18,77 @@ pub(crate) struct Marks {
     pub spent: u32,
 }
 
-/// The numbers of records of which something is lost. Mostly it is one, as of whoever sent
-/// one segment and waited in vain: it lies here, and takes no memory of its own.
-#[derive(Debug, Default)]
-pub(crate) struct Lost {
-    /// The only one.
-    one: Option<u64>,
-    /// All, if they are several.
-    all: BTreeSet<u64>,
-}
-
-impl Lost {
-    pub(crate) fn insert(&mut self, name: u64) {
-        match self.one {
-            None if self.all.is_empty() => self.one = Some(name),
-            Some(one) if one == name => {}
-            one => {
-                self.one = None;
-                self.all.extend(one);
-                self.all.insert(name);
-            }
-        }
-    }
-
-    pub(crate) fn remove(&mut self, name: u64) {
-        if self.one == Some(name) {
-            self.one = None;
-        } else {
-            self.all.remove(&name);
-        }
-    }
-
-    pub(crate) fn contains(&self, name: u64) -> bool {
-        self.one == Some(name) || self.all.contains(&name)
-    }
-
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        usize::from(self.one.is_some()) + self.all.len()
-    }
-
-    /// The lowest.
-    pub(crate) fn first(&self) -> Option<u64> {
-        self.one.or_else(|| self.all.first().copied())
-    }
-}
-
-impl IntoIterator for Lost {
-    type Item = u64;
-    type IntoIter = Chain<option::IntoIter<u64>, btree_set::IntoIter<u64>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.one.into_iter().chain(self.all)
-    }
-}
-
-impl FromIterator<u64> for Lost {
-    fn from_iter<I: IntoIterator<Item = u64>>(names: I) -> Lost {
-        let mut names = names.into_iter();
-        match (names.next(), names.next()) {
-            (one, None) => Lost { one, all: BTreeSet::new() },
-            (a, b) => Lost { one: None, all: a.into_iter().chain(b).chain(names).collect() },
-        }
-    }
-}
-
-/// Retransmissions. As above: the only one lies here.
+/// Retransmissions. Mostly it is one, too: it lies here.
 #[derive(Debug, Default)]
 struct Sent {
     one: Option<(Seq, Resent)>,
-    /// If they are several: by their first sequence numbers, and in the order of transmission.
-    by_seq: BTreeMap<u32, Resent>,
-    by_time: BTreeMap<u64, Seq>,
+    /// If they are several: their numbers, by their first sequence numbers.
+    by_seq: BTreeMap<u32, u64>,
+    /// These and some that are under way no more, in the order of transmission. The first is
+    /// under way.
+    by_time: VecDeque<Again>,
+    /// How many of them are not.
+    gone: usize,
     /// How many there were, ever.
     count: u64,
 }
 
+/// A retransmission.
+#[derive(Debug)]
+struct Again {
+    seq: Seq,
+    sent: Resent,
+    under_way: bool,
+}
+
+/// Retransmissions that are over and stand among the others, at least, before they are taken out.
+const GONE: usize = 32;
+
 impl Sent {
     /// Puts it with the others.
-    fn put(&mut self, seq: Seq, x: Resent) {
-        if let Some(before) = self.by_seq.insert(seq.0, x) {
-            self.by_time.remove(&before.number);
+    fn put(&mut self, seq: Seq, sent: Resent) {
+        if let Some(before) = self.by_seq.insert(seq.0, sent.number) {
+            self.take(before);
         }
-        self.by_time.insert(x.number, seq);
+        self.by_time.push_back(Again { seq, sent, under_way: true });
+    }
+
+    /// Where the one of that number stands.
+    fn place(&self, number: u64) -> Option<usize> {
+        // Numbers grow by one, but where some were taken out.
+        let most = number.checked_sub(self.by_time.front()?.sent.number)? as usize;
+        let there = self.by_time.get(most).is_some_and(|again| again.sent.number == number);
+        let place =
+            if there { most } else { self.by_time.partition_point(|a| a.sent.number < number) };
+        self.by_time.get(place).filter(|again| again.sent.number == number)?;
+        Some(place)
+    }
+
+    /// The one of that number is over. It is taken out at once if it is the first, or with others.
+    fn take(&mut self, number: u64) -> Option<Resent> {
+        let place = self.place(number)?;
+        let again = &mut self.by_time[place];
+        again.under_way = false;
+        let sent = again.sent;
+        self.gone += 1;
+        while self.by_time.front().is_some_and(|first| !first.under_way) {
+            self.by_time.pop_front();
+            self.gone -= 1;
+        }
+        if self.gone > GONE && self.gone > self.by_time.len() / 2 {
+            self.by_time.retain(|again| again.under_way);
+            self.gone = 0;
+        }
+        let len = self.by_time.len();
+        if self.by_time.capacity() > 4 * GONE && len < self.by_time.capacity() / 8 {
+            self.by_time.shrink_to(4 * len);
+        }
+        Some(sent)
+    }
+
+    /// Bytes of heap, about.
+    fn footprint(&self) -> usize {
+        self.by_time.capacity() * size_of::<Again>() + self.by_seq.len() * 2 * size_of::<u64>()
     }
 }
 
@@ -125,7 +114,10 @@ impl Marks {
     pub(crate) fn resent(&self, seq: Seq) -> Option<&Resent> {
         match &self.resent.one {
             Some((one, x)) => (*one == seq).then_some(x),
-            None => self.resent.by_seq.get(&seq.0),
+            None => {
+                let place = self.resent.place(*self.resent.by_seq.get(&seq.0)?)?;
+                Some(&self.resent.by_time[place].sent)
+            }
         }
     }
 
@@ -135,9 +127,8 @@ impl Marks {
         if let Some((_, x)) = sent.one.take_if(|(one, _)| *one == seq) {
             return Some(x);
         }
-        let x = sent.by_seq.remove(&seq.0)?;
-        sent.by_time.remove(&x.number);
-        Some(x)
+        let number = sent.by_seq.remove(&seq.0)?;
+        sent.take(number)
     }
 
     /// None is.
@@ -161,8 +152,12 @@ impl Marks {
         if sent.one.is_some() {
             return sent.one;
         }
-        let (_, seq) = sent.by_time.first_key_value()?;
-        Some((*seq, *sent.by_seq.get(&seq.0)?))
+        sent.by_time.front().map(|first| (first.seq, first.sent))
+    }
+
+    /// Bytes of heap, its own included, about.
+    pub(crate) fn footprint(&self) -> usize {
+        size_of::<Marks>() + self.lost.footprint() + self.resent.footprint()
     }
 }
 

@@ -3,6 +3,7 @@
 //! them, for the rest was sent in the order of its numbers. A segment is named by
 //! its first sequence number, which never changes.
 
+mod find;
 mod losses;
 
 pub(crate) use losses::{LOOKED_AT, LOOKED_AT_BY_TIMER};
@@ -17,6 +18,8 @@ use wire::{Instant, Seq};
 
 /// Records that an empty scoreboard keeps room for while the connection is busy.
 const BUSY: usize = 128;
+/// Records that a scoreboard with few keeps room for.
+const MANY: usize = 1024;
 
 /// What has to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,14 +210,6 @@ impl Scoreboard {
         Some(Hole { seq, len, head: len.min(r.size()), size: r.size(), count: 1 })
     }
 
-    /// Index of the record that holds `seq`, or of the first behind it.
-    fn find(&self, seq: Seq) -> usize {
-        self.records.partition_point(|r| {
-            self.step();
-            r.end().before_or_at(seq)
-        })
-    }
-
     /// Takes off what lies below `ack`.
     #[inline]
     pub(crate) fn acked(&mut self, ack: Seq, news: &mut News) {
@@ -245,6 +240,7 @@ impl Scoreboard {
             self.una = ack;
             self.records.shrink(BUSY);
         }
+        self.records.thin(MANY);
     }
 
     /// As [`Scoreboard::acked`], where all that is in flight was sent once, and nothing of
@@ -268,6 +264,7 @@ impl Scoreboard {
             self.first += 1;
             self.records.shrink(BUSY);
         }
+        self.records.thin(MANY);
         (self.una, self.fack) = (ack, ack);
         self.decided = self.decided.latest(ack);
         Some((first_sent, newest))
@@ -424,10 +421,21 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes of heap that the queue itself takes, for tests.
-    #[cfg(test)]
-    pub(crate) fn capacity_bytes(&self) -> usize {
+    /// Is nothing of it lost or sent again, as nearly always?
+    #[inline(always)]
+    pub(crate) fn is_unmarked(&self) -> bool {
+        self.marks.is_none()
+    }
+
+    /// Bytes of heap that the records take.
+    #[inline(always)]
+    pub(crate) fn footprint(&self) -> usize {
         self.records.capacity() * size_of::<Record>()
+    }
+
+    /// Bytes of heap that what is known of losses takes, about.
+    pub(crate) fn footprint_of_marks(&self) -> usize {
+        self.marks.as_ref().map_or(0, |marks| marks.footprint())
     }
 
     /// Checks the invariants, for tests.

@@ -21,17 +21,19 @@ proptest! {
     /// What is sent again and forgotten is there as in a list by time.
     #[test]
     fn retransmissions_are_found_by_number_and_by_time(
-        steps in prop::collection::vec((0u8..8, 0u32..4), 0..60),
+        steps in prop::collection::vec((0u8..8, 0u32..300), 0..400),
+        few in any::<bool>(),
     ) {
         let (mut marks, mut model) = (Marks::default(), Vec::<(u32, u64)>::new());
         for (at, (what, seq)) in steps.into_iter().enumerate() {
+            let seq = if few { seq % 4 } else { seq };
             let place = model.iter().position(|(other, _)| *other == seq);
             match what {
-                0 => {
+                0 if seq % 4 == 0 => {
                     marks.forget_all();
                     model.clear();
                 }
-                1..4 => {
+                0..4 => {
                     let known = marks.forget(Seq(seq)).map(|x| x.sent.as_nanos());
                     prop_assert_eq!(known, place.map(|place| model.remove(place).1));
                 }
@@ -44,32 +46,11 @@ proptest! {
             let oldest = marks.oldest().map(|(seq, x)| (seq.0, x.sent.as_nanos()));
             prop_assert_eq!(oldest, model.first().copied());
             prop_assert_eq!(marks.any_resent(), !model.is_empty());
-            for seq in 0..4 {
+            for seq in 0..if few { 4 } else { 300 } {
                 let known = marks.resent(Seq(seq)).map(|x| x.sent.as_nanos());
                 let there = model.iter().find(|(other, _)| *other == seq).map(|(_, at)| *at);
                 prop_assert_eq!(known, there);
             }
-        }
-    }
-
-    /// What is lost is there as in a set.
-    #[test]
-    fn the_lowest_of_what_is_lost_is_known(
-        steps in prop::collection::vec((any::<bool>(), 0u64..5), 0..60),
-    ) {
-        let (mut lost, mut model) = (Lost::default(), BTreeSet::new());
-        for (puts, name) in steps {
-            if puts {
-                lost.insert(name);
-                model.insert(name);
-            } else {
-                lost.remove(name);
-                model.remove(&name);
-            }
-            prop_assert_eq!(lost.first(), model.first().copied());
-            prop_assert!((0..5).all(|name| lost.contains(name) == model.contains(&name)));
-            let again: Lost = model.iter().copied().collect();
-            prop_assert_eq!(again.first(), lost.first());
         }
     }
 }

@@ -19,6 +19,9 @@ pub(crate) const LOOKED_AT_BY_TIMER: u32 = 32 * LOOKED_AT;
 pub(super) const RESENT: u32 = 8;
 /// The most that acknowledgments save up: more records than a window of 40 MB has.
 pub(super) const MOST_SAVED: u32 = 8 * LOOKED_AT_BY_TIMER;
+/// What becomes due within so short a time is looked at together: else each segment of a flight
+/// would have a time-out of its own.
+const MOMENT: Duration = Duration::from_micros(100);
 /// Between two looks at [`LOOKED_AT`] records, where nothing is saved up.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -29,7 +32,7 @@ impl Scoreboard {
         let n = r.bytes(bits, self.una);
         if r.lost == 0 {
             let marks = self.marks.get_or_insert_default();
-            marks.lost.insert(self.first + i as u64);
+            marks.lost.insert(self.first + i as u64, self.first);
         }
         r.lost |= bits;
         self.lost += n;
@@ -89,7 +92,7 @@ impl Scoreboard {
             }
             let due = r.sent + front.wait;
             if due > now {
-                found.deadline = Some(due);
+                found.deadline = Some(due.max(now + MOMENT));
                 break;
             }
             // Of what was sent together, that which came before.
@@ -131,6 +134,7 @@ impl Scoreboard {
             }
             let due = x.sent + front.wait;
             if due > now {
+                let due = due.max(now + MOMENT);
                 found.deadline = Some(found.deadline.map_or(due, |d| d.min(due)));
                 return;
             }
@@ -226,8 +230,10 @@ impl Scoreboard {
     /// Writes down anew which records are lost.
     fn list_lost(&mut self) {
         let marks = self.marks.get_or_insert_default();
-        let lost = (self.first..).zip(self.records.iter()).filter(|(_, r)| r.lost != 0);
-        marks.lost = lost.map(|(name, _)| name).collect();
+        marks.lost = Lost::default();
+        for (name, _) in (self.first..).zip(self.records.iter()).filter(|(_, r)| r.lost != 0) {
+            marks.lost.insert(name, self.first);
+        }
     }
 
     /// Takes back what was found lost, but for what was lost twice: the originals
@@ -240,19 +246,19 @@ impl Scoreboard {
         }
         self.decided = self.una;
         marks.spent = spent as u32;
-        let mut kept = Lost::default();
-        for name in std::mem::take(&mut marks.lost) {
+        let mut next = marks.lost.first();
+        while let Some(name) = next {
             #[cfg(test)]
             self.steps.set(self.steps.get() + 1);
             let r = &mut self.records[(name - self.first) as usize];
             let bits = r.lost & !r.resent;
             self.lost -= r.bytes(bits, self.una);
             r.lost &= !bits;
-            if r.lost != 0 {
-                kept.insert(name);
+            if r.lost == 0 {
+                marks.lost.remove(name);
             }
+            next = marks.lost.next(name + 1);
         }
-        marks.lost = kept;
     }
 
     /// Marks as lost what was sent in segments of more than `mss` bytes, for

@@ -183,13 +183,15 @@ fn what_has_time_left_is_looked_at_again() {
     // RFC 8985 6.2/9
     let mut b = board(10);
     sack(&mut b, 10, &[(5000, 6000)]);
-    let front = Front { sent: at(5), end: UNA + 6000, wait: Duration::from_nanos(100) };
-    assert_eq!(b.detect_lost(&front, (at(102), u32::MAX), |_| {}).deadline, Some(at(103)));
-    assert_eq!(picture(&b), "LLL..S....");
-    assert_eq!(
-        b.detect_lost(&front, (at(104), u32::MAX), |_| {}),
-        Found { end: Some(UNA + 5000), deadline: None }
-    );
+    let wait = Duration::from_millis(1);
+    let front = Front { sent: at(5), end: UNA + 6000, wait };
+    let due = |n: u64| at(n) + wait;
+    let mut look = |now| b.detect_lost(&front, (now, u32::MAX), |_| {});
+    assert_eq!(look(at(600_000)), Found { end: None, deadline: Some(due(0)) });
+    // What is due soon after is looked at together, and not one by one.
+    let later = due(100_002);
+    assert_eq!(look(due(2)), Found { end: Some(UNA + 3000), deadline: Some(later) });
+    assert_eq!(look(later), Found { end: Some(UNA + 5000), deadline: None });
     assert_eq!(picture(&b), "LLLLLS....");
 }
 
@@ -446,4 +448,24 @@ fn large_records_are_lost_and_cut_when_the_path_shrinks() {
     b.mark_large_lost(28);
     assert_eq!((b.lost, b.records.len()), (9000, 6));
     b.check(UNA, UNA + 9000);
+}
+
+#[test]
+fn what_is_known_of_many_segments_takes_memory_that_is_counted_and_given_back() {
+    let n = 100_000;
+    let mut b = board(n);
+    let least = n as usize * size_of::<Record>();
+    assert!(b.footprint() >= least);
+    sack(&mut b, n, &[((n - 1) * MSS, n * MSS)]);
+    let front = Front { sent: at((n - 1).into()), end: UNA + n * MSS, wait: Duration::ZERO };
+    while b.detect_lost(&front, (at(1 << 20), LOOKED_AT_BY_TIMER), |_| {}).end.is_some() {}
+    while let Some(hole) = b.next_lost() {
+        b.resent(hole.seq, hole.len, then(at(1 << 21)));
+    }
+    assert!(b.footprint_of_marks() > least, "{}", b.footprint_of_marks());
+    let mut news = news(&b);
+    b.acked(UNA + (n - 3) * MSS, &mut news);
+    b.check(UNA + (n - 3) * MSS, UNA + n * MSS);
+    let left = b.footprint() + b.footprint_of_marks();
+    assert!(left < 100 * 1024, "{left}");
 }
