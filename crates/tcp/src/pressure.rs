@@ -32,19 +32,20 @@ impl Tcb {
     /// what is in flight, and what was taken out and not read.
     #[inline]
     pub fn memory(&self) -> usize {
-        let buffers = self.send.footprint() + self.receive.footprint();
         let outside = self.rcv.memory_outside as usize;
-        let held = size_of::<Tcb>() + buffers + self.board.footprint() + outside;
-        let in_order = self.assembler.is_none() & self.board.is_unmarked();
-        if in_order { held } else { held + self.memory_of_disorder() }
+        let held = size_of::<Tcb>() + self.send.footprint() + self.receive.footprint() + outside;
+        if self.assembler.is_none() & self.board.is_in_place() {
+            held
+        } else {
+            held + self.memory_beside()
+        }
     }
 
-    /// Bytes for what came out of order, and for what is known of losses.
-    #[cold]
+    /// Bytes for what came out of order, and for what is known of what is in flight.
     #[inline(never)]
-    fn memory_of_disorder(&self) -> usize {
+    fn memory_beside(&self) -> usize {
         let came = self.assembler.as_ref().map_or(0, |assembler| assembler.footprint());
-        came + self.board.footprint_of_marks()
+        came + self.board.footprint()
     }
 
     /// Has the application let go of it, with something still to be done?

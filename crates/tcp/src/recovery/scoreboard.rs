@@ -264,7 +264,6 @@ impl Scoreboard {
             self.first += 1;
             self.records.shrink(BUSY);
         }
-        self.records.thin(MANY);
         (self.una, self.fack) = (ack, ack);
         self.decided = self.decided.latest(ack);
         Some((first_sent, newest))
@@ -421,21 +420,16 @@ impl Scoreboard {
         }
     }
 
-    /// Is nothing of it lost or sent again, as nearly always?
+    /// Does it take no heap? So it is where never more than one segment was in flight.
     #[inline(always)]
-    pub(crate) fn is_unmarked(&self) -> bool {
-        self.marks.is_none()
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.marks.is_none() & (self.records.capacity() == 0)
     }
 
-    /// Bytes of heap that the records take.
-    #[inline(always)]
+    /// Bytes of heap that the records take, and what is known of losses, about.
     pub(crate) fn footprint(&self) -> usize {
-        self.records.capacity() * size_of::<Record>()
-    }
-
-    /// Bytes of heap that what is known of losses takes, about.
-    pub(crate) fn footprint_of_marks(&self) -> usize {
-        self.marks.as_ref().map_or(0, |marks| marks.footprint())
+        let marks = self.marks.as_ref().map_or(0, |marks| marks.footprint());
+        self.records.capacity() * size_of::<Record>() + marks
     }
 
     /// Checks the invariants, for tests.
