@@ -71,7 +71,7 @@ pub(super) struct Departure {
 pub(super) struct Payload {
     pub(super) parts: Parts,
     pub(super) sum: Option<u16>,
-    /// As in [`Outgoing`].
+    /// As in [`Meta`].
     pub(super) gso_size: u16,
 }
 
