@@ -56,19 +56,10 @@ fn most_held(buffer: u32, order: impl Iterator<Item = u32>) -> usize {
     most.max(tcb.memory() - empty)
 }
 
+/// A whole window of 6 MiB where tests are optimized (`cargo test --release`), for that takes ten seconds.
 #[test]
 fn bytes_one_by_one_hold_what_the_buffer_allows() {
-    bytes_one_by_one(BUFFER);
-}
-
-/// `cargo test --release -p anabranch-simulator --test bytes -- --ignored`, for ten seconds.
-#[test]
-#[ignore = "at full size: for release builds"]
-fn six_mebibytes_one_by_one_hold_what_the_buffer_allows() {
-    bytes_one_by_one(WHOLE);
-}
-
-fn bytes_one_by_one(buffer: u32) {
+    let buffer = if cfg!(debug_assertions) { BUFFER } else { WHOLE };
     let bound = 2 * buffer as usize + 64 * 1024;
     // Each other byte first, from the end to the beginning, and all holes but the first.
     let spread = |n: u32| n.wrapping_mul(0x9e37) % buffer;

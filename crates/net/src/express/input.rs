@@ -212,16 +212,28 @@ impl Plain {
         let length = u64::from(((self.bytes - below) as u16).to_be());
         self.head = Some(checksum::add_words(sum, length));
         self.len = len;
-        let Arriving { flow, header, segment, .. } = &mut self.segment;
+        self.keep(bytes, (source_port, destination_port), control);
+        let Arriving { header, segment, .. } = &mut self.segment;
+        header.options.timestamps = Some((word(bytes, 24), word(bytes, 28)));
+        *segment = meta.gso_size;
+        true
+    }
+
+    /// Keeps what stands in a TCP header, without its options, that begins with `bytes`.
+    #[inline(always)]
+    pub(super) fn keep<const N: usize>(
+        &mut self,
+        bytes: &[u8; N],
+        (source_port, destination_port): (u16, u16),
+        control: u32,
+    ) {
+        let Arriving { flow, header, .. } = &mut self.segment;
         (flow.local.port, flow.remote.port) = (destination_port, source_port);
         (header.source_port, header.destination_port) = (source_port, destination_port);
         (header.seq, header.ack) = (Seq(word(bytes, 4)), Seq(word(bytes, 8)));
         header.flags = Flags((control >> 16) as u16 & 0x1ff);
         header.window = control as u16;
         header.urgent = word(bytes, 16) as u16;
-        header.options.timestamps = Some((word(bytes, 24), word(bytes, 28)));
-        *segment = meta.gso_size;
-        true
     }
 
     /// Reads the headers below TCP at the `front` of `frame`. Returns how many bytes they are, if

@@ -9,7 +9,7 @@ use crate::arriving::Arriving;
 use tcp::PlainSyn;
 use wire::packet::ChecksumState;
 use wire::tcp::{Flags, Options};
-use wire::{FlowKey, Seq, checksum};
+use wire::{FlowKey, checksum};
 
 /// Bytes of the TCP header.
 pub(super) const SYN: usize = 40;
@@ -98,13 +98,8 @@ impl Plain {
         if !checksum::is_right(checksum::fold(sum)) {
             return false;
         }
-        let Arriving { flow, header, segment, .. } = &mut self.segment;
-        (flow.local.port, flow.remote.port) = (destination_port, source_port);
-        (header.source_port, header.destination_port) = (source_port, destination_port);
-        (header.seq, header.ack) = (Seq(word(bytes, 4)), Seq(word(bytes, 8)));
-        header.flags = Flags((control >> 16) as u16 & 0x1ff);
-        header.window = control as u16;
-        header.urgent = word(bytes, 16) as u16;
+        self.keep(bytes, (source_port, destination_port), control);
+        let Arriving { header, segment, .. } = &mut self.segment;
         header.options.timestamps = Some((word(bytes, 28), word(bytes, 32)));
         header.options.mss = Some(mss as u16);
         header.options.window_scale = Some(shift as u8);
