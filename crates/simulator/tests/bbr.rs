@@ -139,10 +139,10 @@ fn one_percent_of_loss_costs_little() {
 
 /// The same over other round trips and at another rate, where buffers hold what is in flight and
 /// waits for what was lost. Over 10 ms at 100 Mbit/s 83 segments are a window, and over 20 ms at 20 Mbit/s
-/// 33: two lost of them are more than 2 %, and chance.
+/// 33: two lost of them are more than 2 %, and chance. Over those 0.92 is asked of each of eight seeds.
 #[test]
 fn it_costs_little_over_short_and_long_paths() {
-    let short = (1..=4).flat_map(|seed| [(seed, 10, 100_000_000), (seed, 20, 20_000_000)]);
+    let short = (1..=8).flat_map(|seed| [(seed, 10, 100_000_000), (seed, 20, 20_000_000)]);
     let paths = [
         (1, 50, 100_000_000),
         (1, 100, 100_000_000),
@@ -160,7 +160,8 @@ fn it_costs_little_over_short_and_long_paths() {
         shared.pass(Duration::from_secs(4));
         let passed = shared.pass(Duration::from_secs(10));
         println!("{millis} ms, {rate} bit/s: {:.3} used", passed.used);
-        assert!(passed.used >= 0.9, "seed {seed}, {millis} ms, {rate} bit/s: {:.3}", passed.used);
+        let least = if millis <= 20 { 0.92 } else { 0.9 };
+        assert!(passed.used >= least, "seed {seed}, {millis} ms, {rate} bit/s: {:.3}", passed.used);
     }
 }
 

@@ -146,7 +146,7 @@ impl Tcb {
         if twice && let [(left, right), ..] = blocks {
             let (left, right) = (*left, *right);
             self.judge_tail(h.ack, Some(right), None, now);
-            self.on_dsack(left, right);
+            self.on_dsack(left, right, now);
         }
         self.board.sack(blocks, self.snd.nxt, news);
     }

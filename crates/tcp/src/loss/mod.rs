@@ -327,14 +327,11 @@ impl Tcb {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
         self.recovery.force = false;
-        let undone = self.recovery.episode.as_ref().is_some_and(|e| e.undone);
-        if !undone {
-            self.recovery.rack.on_recovered();
-        }
+        self.recovery.rack.on_recovered();
         if let Some(episode) = &mut self.recovery.episode {
             episode.until = Some(self.snd.nxt);
         }
-        if fast && !undone {
+        if fast {
             //= RFC 6582 3.2 step 3: "min (ssthresh, max(FlightSize, SMSS) + SMSS)"
             let window = if self.flags.sack { u32::MAX } else { self.pipe().max(mss) + mss };
             let again = self.recovery.episode.as_ref().map_or(0, |e| e.unproven);

@@ -354,3 +354,29 @@ fn two_thousand_small_segments_that_are_lost_together_are_found_in_parts() {
     p.say(".", 1, 2001, 0);
     assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Open);
 }
+
+/// Two segments were sent again; the second is SACKed 5 ms later, where a round trip takes 50 ms:
+/// it was late, and the network reorders. Before, that was learnt only from a D-SACK, a round trip later.
+#[test]
+fn what_is_sacked_sooner_than_a_round_trip_after_it_was_sent_again_was_late() {
+    // RFC 8985 6.2/3
+    let late = |millis| {
+        let mut p = Peer::established(Config { initial_window: 20, ..sack() });
+        p.send(1000);
+        p.out();
+        p.wait(50);
+        p.say(".", 1, 1001, 0);
+        p.send(20_000);
+        p.out();
+        p.wait(50);
+        p.sack(1001, &[(2001, 5001)]);
+        p.sack(1001, &[(6001, 16_001), (2001, 5001)]);
+        assert_eq!(p.out().iter().filter(|o| [1001, 5001].contains(&o.1)).count(), 2);
+        assert!(!p.tcb.info().reordering);
+        p.wait(millis);
+        p.sack(1001, &[(2001, 16_001)]);
+        p.tcb.info().reordering
+    };
+    assert!(late(5));
+    assert!(!late(50), "it may have been lost");
+}

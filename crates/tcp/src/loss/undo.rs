@@ -26,8 +26,7 @@ impl Tcb {
         }
         let una = self.snd.una;
         self.recovery.episode.take_if(|e| e.until.is_some_and(|until| una.after_or_at(until)));
-        let going_on = self.recovery.phase != Phase::Open
-            && self.recovery.episode.as_ref().is_some_and(|e| !e.undone);
+        let going_on = self.recovery.phase != Phase::Open && self.recovery.episode.is_some();
         let (Some(again), Some(echo), true) = (again, echo, going_on) else { return };
         if (echo.wrapping_sub(again) as i32) >= 0 {
             return;
@@ -80,8 +79,10 @@ impl Tcb {
         }
     }
 
-    /// The peer has [`left`, `right`) twice (RFC 2883).
-    pub(crate) fn on_dsack(&mut self, left: Seq, right: Seq) {
+    /// The peer has [`left`, `right`) twice (RFC 2883). If it has all twice that was sent again in
+    /// a recovery that goes on, that is over (as on Linux): what is lost all the same is found anew,
+    /// once it has had the time that the network needs, and is a loss event of its own.
+    pub(crate) fn on_dsack(&mut self, left: Seq, right: Seq, now: Instant) {
         if self.recovery.retransmits == 0 {
             // The network has made it two.
             return;
@@ -93,7 +94,7 @@ impl Tcb {
             return;
         }
         self.recovery.rack.on_dsack(self.snd.una, self.snd.nxt);
-        let Some(episode) = self.recovery.episode.as_mut().filter(|e| !e.undone) else { return };
+        let Some(episode) = self.recovery.episode.as_mut() else { return };
         if left.before(episode.from) || episode.unproven == 0 {
             return;
         }
@@ -102,9 +103,14 @@ impl Tcb {
         if episode.unproven > 0 {
             return;
         }
-        episode.undone = true;
-        self.restore_window();
-        self.touch();
+        if self.recovery.phase == Phase::Open {
+            self.restore_window();
+            self.recovery.episode = None;
+            return self.touch();
+        }
+        self.undo_loss();
+        // Not before all of this acknowledgment is heard.
+        self.timers.set_reorder(now);
     }
 }
 

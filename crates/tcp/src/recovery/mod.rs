@@ -69,8 +69,6 @@ pub(crate) struct Episode {
     /// The congestion control has heard of it. If not, its window was reduced before, for marks or
     /// for another loss, and that stands.
     pub reduced: bool,
-    /// The window was restored.
-    pub undone: bool,
     /// Whether the time-out that it began with was spurious is being found out.
     pub forward: Forward,
     /// The recovery is over; D-SACKs count until this is acknowledged.
@@ -86,7 +84,6 @@ impl Episode {
             stamp: None,
             unproven: 0,
             reduced: true,
-            undone: false,
             forward: Forward::Off,
             until: None,
         })
@@ -161,7 +158,7 @@ impl Recovery {
         if self.phase != Phase::Fast {
             return window.saturating_sub(pipe);
         }
-        let prr = self.episode.as_ref().filter(|e| !e.undone).and_then(|e| e.prr.as_ref());
+        let prr = self.episode.as_ref().and_then(|e| e.prr.as_ref());
         prr.map_or(window, |prr| prr.window).saturating_sub(pipe)
     }
 

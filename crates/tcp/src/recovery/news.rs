@@ -15,8 +15,8 @@ pub(crate) struct News {
     pub twice: bool,
     /// The most recently sent segment of what was delivered (RACK.segment).
     pub newest: Option<Newest>,
-    /// Something was delivered that lies below what had been before, and was sent
-    /// once: the network has reordered.
+    /// Something was delivered that lies below what had been before, as it was sent
+    /// first: the network has reordered.
     pub reordered: bool,
     /// The highest that had been delivered before (RACK.fack).
     fack: Seq,
@@ -97,10 +97,16 @@ impl News {
     }
 
     /// Something that was sent again is SACKed. What stands behind a gap is never
-    /// echoed (RFC 7323 4.3), so that only the time is left to tell.
+    /// echoed (RFC 7323 4.3), so that only the time is left to tell. If that is too short
+    /// for a round trip, it is the original that has come, behind what others have
+    /// shown: RFC 8985 6.2 step 3 leaves out what was sent again since it does not say which
+    /// of the two came.
     pub(crate) fn retransmission_sacked(&mut self, x: &Resent) {
+        // RFC 8985 6.2/3
         if self.now.micros_since(x.sent) >= self.least.into() {
             self.newer(x.sent, x.end, true, || x.then);
+        } else {
+            self.reordered |= x.end.before(self.fack);
         }
     }
 }

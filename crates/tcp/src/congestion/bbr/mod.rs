@@ -8,16 +8,18 @@
 //! Names are those of the draft, where the code follows it. Five things are its own:
 //! - The draft says nothing of the marks of RFC 3168. They count as a loss that was too
 //!   much, once in a round trip.
-//! - Losses in the three round trips after ProbeRTT do not lower the short-term rate to what
+//! - Losses in ProbeRTT and the three round trips after it do not lower the short-term rate to what
 //!   was delivered then: it tells of what was in flight, and not of the path. A path that
 //!   loses 1 % by chance was used by a third less for seconds.
 //! - Losses do not lower the short-term bounds after a round trip that has delivered all
 //!   but what may be lost (BBR.LossThresh) of what was sent. Data leaves 1 % slower than the
 //!   path delivers, 10 % slower after a probe, and with a headroom of 15 % in flight, so with
 //!   1 % of chance loss each round trip would measure less than the last.
-//! - One segment more than BBR.LossThresh may be lost of what was in flight. Of 83 segments two are
-//!   more than 2 %, and with 1 % of chance loss a fifth of all round trips lose so many: the
-//!   path was found full in most probes, and a headroom left of what was no limit.
+//! - Two segments more than BBR.LossThresh may be lost of what was in flight, and of what a round
+//!   trip delivers. Of 83 segments two are more than 2 %, and with 1 % of chance loss a fifth of
+//!   all round trips lose so many, a twentieth three: the path was found full in most probes, a
+//!   headroom left of what was no limit, and the short-term rate lowered again and again between
+//!   two probes.
 //! - The filter of the rate advances after a probe in which the network was the limit of
 //!   anything, even if the application is when the probe ends, or if ProbeRTT cuts it
 //!   short. Otherwise a path that is slower now is believed fast for ten seconds and more.

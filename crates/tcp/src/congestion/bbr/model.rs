@@ -5,6 +5,8 @@ use wire::time::Duration;
 
 /// BBR.LossThresh, percent: a path that loses more is given too much.
 const LOSSES: u64 = 2;
+/// So many segments more may be lost: of few that are in flight, chance takes more than its part.
+const SPARE: u32 = 2;
 /// BBR.Beta, percent: what a round trip with losses leaves at least.
 const BETA: u64 = 70;
 /// BBR.Headroom, percent: what is left to others of what may be in flight.
@@ -23,10 +25,10 @@ const QUIET_ROUNDS: u32 = 3;
 const FULL_GROWTH: u64 = 125;
 
 /// LossLowerBounds: what `short` becomes after a round trip with losses that has delivered
-/// `latest` where so much had `left`. If that is all but what may be lost, it stays.
-fn lowered(short: u64, latest: u64, left: u64) -> u64 {
+/// `latest` where so much had `left`. If that is all but what may be lost, and `spare`, it stays.
+fn lowered(short: u64, latest: u64, left: u64, spare: u64) -> u64 {
     let part = |of: u64, percent: u64| (u128::from(of) * u128::from(percent) / 100) as u64;
-    let delivered = latest >= part(left.min(short), 100 - LOSSES);
+    let delivered = latest.saturating_add(spare) >= part(left.min(short), 100 - LOSSES);
     if delivered { short } else { latest.max(part(short, BETA)) }
 }
 
@@ -135,7 +137,8 @@ impl State {
             self.cycle.measured |= self.cycle.acks == Acks::Feedback;
         }
         if self.losses.round_start {
-            let quiet = self.rounds.wrapping_sub(self.cycle.quiet_from) <= QUIET_ROUNDS;
+            let since = self.rounds.wrapping_sub(self.cycle.quiet_from);
+            let quiet = self.phase == Phase::Rtt || since <= QUIET_ROUNDS;
             if self.losses.any && !self.phase.probes() && !quiet {
                 self.lower_bounds();
             }
@@ -163,10 +166,16 @@ impl State {
             self.volumes.short = self.window;
         }
         let left = self.rates.left[0].min(self.rates.left[1]);
-        self.rates.short = lowered(self.rates.short, self.rates.latest, left);
+        let spare = u64::from(self.mss * SPARE);
+        // The same in each round trip, bytes a second.
+        let each = match self.least.rtt {
+            NONE => 0,
+            rtt => spare * 1_000_000 / u64::from(rtt),
+        };
+        self.rates.short = lowered(self.rates.short, self.rates.latest, left, each);
         let left = if left == NO_RATE { NONE } else { self.product(left, 100) };
         let (short, latest) = (self.volumes.short.into(), self.volumes.latest.into());
-        let volume = lowered(short, latest, left.into());
+        let volume = lowered(short, latest, left.into(), spare);
         self.volumes.short = volume.min(NONE.into()) as u32;
     }
 
@@ -228,10 +237,10 @@ impl State {
         }
     }
 
-    /// IsInflightTooHigh: of `in_flight` bytes so many were lost. One segment more than the draft
-    /// has it may be.
+    /// IsInflightTooHigh: of `in_flight` bytes so many were lost. [`SPARE`] segments more than the
+    /// draft has it may be.
     pub(super) fn is_too_much(&self, lost: u32, in_flight: u32, sack: bool) -> bool {
-        let beyond = lost.saturating_sub(self.mss);
+        let beyond = lost.saturating_sub(self.mss * SPARE);
         u64::from(beyond) * 100 > u64::from(in_flight) * LOSSES || (lost > 0 && !sack)
     }
 

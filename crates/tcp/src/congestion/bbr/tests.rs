@@ -427,21 +427,25 @@ fn nothing_overflows_and_no_sample_is_no_harm() {
 
 #[test]
 fn a_round_trip_that_delivers_nearly_all_lowers_nothing() {
-    // The rates, what has left at the least, and what stays of them, after a round trip with losses.
-    for (latest, left, short) in [
-        (1000, NO_RATE, 1000),
-        (980, NO_RATE, 1000),
-        (979, NO_RATE, 979),
-        (800, NO_RATE, 800),
-        (300, NO_RATE, 700),
-        (882, 900, 1000),
-        (881, 900, 881),
-        (300, 900, 700),
-        (979, 1200, 979),
+    // A segment, what was delivered, what has left at the least, and what stays of a thousand, after
+    // a round trip with losses.
+    for (mss, latest, left, short) in [
+        (1, 1000, NO_RATE, 1000),
+        (1, 978, NO_RATE, 1000),
+        (1, 977, NO_RATE, 977),
+        (1, 800, NO_RATE, 800),
+        (1, 300, NO_RATE, 700),
+        (1, 880, 900, 1000),
+        (1, 879, 900, 879),
+        (1, 300, 900, 700),
+        (1, 977, 1200, 977),
+        // Three and four of 83 segments.
+        (12, 964, NO_RATE, 1000),
+        (12, 952, NO_RATE, 952),
     ] {
         let mut bbr = Bbr::new(10 * MSS);
         let state = &mut *bbr.0;
-        (state.phase, state.rounds) = (Phase::Cruise, 100);
+        (state.phase, state.rounds, state.mss) = (Phase::Cruise, 100, mss);
         (state.least.rtt, state.rates.left) = (1_000_000, [left, NO_RATE]);
         (state.rates.short, state.rates.latest) = (1000, latest);
         (state.volumes.short, state.volumes.latest) = (1000, latest as u32);

@@ -188,3 +188,72 @@ fn a_reduction_is_remembered_as_long_as_it_may_be_undone() {
         assert_eq!(p.tcb.info().ssthresh >= before.1, !late, "{:?}", p.tcb.info());
     }
 }
+
+/// The first of 20 segments is late and sent again, and the peer says that it had it twice while
+/// the rest is in flight: the window is as before.
+fn undone_by_dsack() -> Peer {
+    let mut p = Peer::established(Config { initial_window: 20, ..sack() });
+    p.send(20_000);
+    p.out();
+    p.wait(50);
+    p.sack(1, &[(1001, 5001)]);
+    assert_eq!((p.tcb.recovery.phase, p.tcb.info().cwnd), (Phase::Fast, 10_000));
+    assert_eq!(p.out().first().map(|o| o.1), Some(1));
+    p.wait(5);
+    p.say(".", 1, 5001, 0);
+    assert_eq!(p.tcb.recovery.phase, Phase::Fast);
+    p.wait(5);
+    p.sack(5001, &[(1, 1001)]);
+    assert!(p.tcb.info().cwnd >= 20_000);
+    p
+}
+
+/// What is lost of the same flight reduces the window. Before, the recovery went on until all of
+/// the flight was acknowledged, and nothing in it reduced anything.
+#[test]
+fn a_loss_after_an_undo_reduces_the_window() {
+    let mut p = undone_by_dsack();
+    assert_eq!(p.tcb.recovery.phase, Phase::Open, "the recovery is over");
+    p.out();
+    p.wait(20);
+    p.sack(5001, &[(6001, 14_001)]);
+    p.timeout();
+    assert_eq!(p.tcb.recovery.phase, Phase::Fast);
+    let again = p.out();
+    assert!(again.iter().any(|o| o.1 == 5001), "{again:?}");
+    assert!(p.tcb.info().cwnd <= 12_000, "{:?}", p.tcb.info());
+}
+
+/// Nothing is lost after it: the rest of the flight is acknowledged, and no more is reduced.
+#[test]
+fn an_undone_recovery_is_over() {
+    let mut p = undone_by_dsack();
+    assert_eq!(p.tcb.next_timeout(), Some(p.now), "what is lost all the same is looked for");
+    p.timeout();
+    assert_eq!(p.tcb.recovery.phase, Phase::Open);
+    p.say(".", 1, 20_001, 0);
+    let info = p.tcb.info();
+    assert!(info.cwnd >= 20_000 && info.retransmits == 1, "{info:?}");
+}
+
+/// Of three that were found lost, one was sent again, and the peer had it twice. The others have
+/// had their time: they are another loss.
+#[test]
+fn what_is_lost_beside_an_undo_is_another_loss() {
+    let mut p = Peer::established(Config { initial_window: 20, ..sack() });
+    p.send(20_000);
+    p.out();
+    p.wait(50);
+    p.sack(1, &[(1001, 2001), (4001, 6001)]);
+    assert_eq!(p.out().iter().filter(|o| o.1 < 4001).count(), 1, "just the first");
+    p.wait(5);
+    p.say(".", 1, 2001, 0);
+    p.sack(2001, &[(1, 1001)]);
+    assert_eq!((p.tcb.recovery.phase, p.tcb.info().lost), (Phase::Open, 0));
+    assert!(p.tcb.info().cwnd >= 20_000);
+    while p.tcb.recovery.phase == Phase::Open {
+        assert!(p.timeout() < 50, "no time-out is needed");
+    }
+    assert!(p.out().iter().any(|o| o.1 == 2001));
+    assert!(p.tcb.info().cwnd <= 12_000, "{:?}", p.tcb.info());
+}
