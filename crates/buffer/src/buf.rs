@@ -50,6 +50,12 @@ impl Buf {
         unsafe { self.0.as_ref() }
     }
 
+    /// Has the header brought near, without waiting for it.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        super::prefetch(self.header());
+    }
+
     /// Gives the block back to the pool: this was the last reference to it. (Apart, so that
     /// others need no more than the count.)
     #[inline(never)]

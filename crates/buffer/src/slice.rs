@@ -84,6 +84,15 @@ impl Slice {
         unsafe { self.buf.range(self.start as usize, self.len as usize) }
     }
 
+    /// Has the first bytes brought near, and the header of their block, without waiting for them.
+    #[inline]
+    pub fn prefetch(&self) {
+        if let Some(first) = self.as_slice().first() {
+            super::prefetch(first);
+        }
+        self.buf.prefetch();
+    }
+
     /// The bytes to write, if this is the only reference to the block.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut [u8]> {

@@ -91,6 +91,13 @@ pub trait Connections<U> {
     /// Nothing that could be seen changes.
     fn ask_for(&mut self, flows: &[FlowKey]);
 
+    /// A frame is taken, so one more of the connections that were asked for is needed soon.
+    fn go_on(&mut self);
+
+    /// Asks the memory for connections that are served one after the other, once before each:
+    /// `ahead` says who comes after so many others. Nothing that could be seen changes.
+    fn look_along(&self, ahead: impl Fn(usize) -> Option<ConnId>);
+
     /// Adds a connection, with what `make` returns, after `begin`: both are called only if
     /// there is room, and what they make is moved as little as it can be. In a shared table,
     /// where another thread may add one with this flow meanwhile, they are called first.

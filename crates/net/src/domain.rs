@@ -184,6 +184,7 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         egress: &mut Egress,
         observer: &mut impl Observer,
     ) {
+        self.conns.go_on();
         let Some(frame) = self.express(frame, now) else {
             self.send_replies(now, egress);
             return observer.mark(Layer::Transport);

@@ -115,6 +115,14 @@ impl ReceiveQueue {
         Some(slice)
     }
 
+    /// Asks the memory for what is read next.
+    #[inline]
+    pub(crate) fn ask_for_front(&self) {
+        if let Some(slice) = self.slices.front() {
+            slice.prefetch();
+        }
+    }
+
     /// Takes out up to `max` bytes.
     pub fn pop_parts(&mut self, mut max: usize) -> Parts {
         let mut parts = Parts::new();

@@ -196,6 +196,12 @@ impl Tcb {
         self.receive.len()
     }
 
+    /// Asks the memory for what [`Tcb::receive`] reads next.
+    #[inline]
+    pub fn ask_for_received(&self) {
+        self.receive.ask_for_front();
+    }
+
     /// Bytes that the application has not read, here or outside.
     #[inline]
     pub fn unread(&self) -> usize {

@@ -38,12 +38,18 @@ struct Near {
     slot: u32,
 }
 
-/// Bytes of a connection that are asked for together: with all of them fewer transactions were
-/// done than with these, among 30,000 connections, and with 128 too.
-const HOT: usize = 640;
+/// Most bytes of a connection that are asked for: a transaction needs nearly all of the control
+/// block.
+const HOT: usize = 1024;
 
-/// Most pairs of near connections; a power of two.
-const NEAR: usize = 256;
+/// Connections that are on their way from memory at a time. More than a processor waits for at once
+/// would hold up everything else, and what comes too early goes before it is used.
+const AHEAD: usize = 8;
+
+/// Most pairs of near connections, and up to how many there are four times as many as connections;
+/// powers of two.
+const NEAR: usize = 1 << 16;
+const FEW: usize = 256;
 
 /// A table of connections for one owner.
 pub struct OwnedTable<U> {
@@ -52,15 +58,18 @@ pub struct OwnedTable<U> {
     hasher: Keyed,
     places: HashTable<Place>,
     /// Connections that are found without a keyed hash, as busy ones nearly always are: four
-    /// times as many pairs as there are connections, up to [`NEAR`]. Whoever makes more than
+    /// times as many pairs as there are connections, up to [`FEW`], and one for each, up to
+    /// [`NEAR`]. Whoever makes more than
     /// two flows that meet in one pair has them found by the hash.
     near: Vec<[Near; 2]>,
     /// The flow that was hashed last. One that is looked for in vain is looked for among those
     /// in TIME-WAIT next, and then opened.
     hashed: Option<(FlowKey, u32)>,
     slots: Vec<Slot<U>>,
-    /// Those whose connections are asked for: empty but in [`Connections::ask_for`].
+    /// Those whose connections are asked for, in the order in which they are needed.
     asked: Vec<u32>,
+    /// How many of them have been asked for.
+    going: usize,
     free: Vec<u32>,
     /// The generation of slots that were never used.
     generation: u32,
@@ -81,6 +90,7 @@ impl<U> OwnedTable<U> {
             hashed: None,
             slots: Vec::new(),
             asked: Vec::new(),
+            going: 0,
             free: Vec::new(),
             generation: 0,
             closed_flows: ClosedFlows::new(config),
@@ -145,7 +155,9 @@ impl<U> OwnedTable<U> {
         (place.hash, place.connection) = (hash, Some(connection));
         let entry = Place { hash, slot };
         self.places.insert_unique(spread(hash), entry, |place| spread(place.hash));
-        let pairs = (4 * self.places.len()).next_power_of_two().min(NEAR);
+        let connections = self.places.len();
+        let few = (4 * connections).next_power_of_two().min(FEW);
+        let pairs = connections.next_power_of_two().min(NEAR).max(few);
         if self.near.len() < pairs {
             self.near = vec![[Near { ports: 0, slot: 0 }; 2]; pairs];
         }
@@ -226,6 +238,14 @@ impl<U> OwnedTable<U> {
         Some(slot)
     }
 
+    /// Asks the memory for the connection in this slot.
+    #[inline]
+    fn fetch(&self, slot: u32) {
+        if let Some(Slot { connection: Some(connection), .. }) = self.slots.get(slot as usize) {
+            wire::prefetch_first(&**connection, HOT);
+        }
+    }
+
     /// Is the connection of `flow` in this slot?
     #[inline]
     fn has(&self, slot: u32, flow: &FlowKey) -> bool {
@@ -282,17 +302,42 @@ impl<U> Connections<U> for OwnedTable<U> {
 
     fn ask_for(&mut self, flows: &[FlowKey]) {
         let mut asked = std::mem::take(&mut self.asked);
+        asked.clear();
         for flow in flows {
             let Some(slot) = self.guess(flow) else { continue };
             wire::prefetch(&self.slots[slot as usize]);
             asked.push(slot);
         }
-        for slot in asked.drain(..) {
-            if let Some(connection) = &self.slots[slot as usize].connection {
-                wire::prefetch_first(&**connection, HOT);
-            }
-        }
+        self.going = 0;
         self.asked = asked;
+        for _ in 0..AHEAD {
+            self.go_on();
+        }
+    }
+
+    #[inline(always)]
+    fn go_on(&mut self) {
+        if let Some(slot) = self.asked.get(self.going) {
+            self.going += 1;
+            self.fetch(*slot);
+        }
+    }
+
+    /// The place of a connection comes first, then itself, then what its application will read.
+    #[inline]
+    fn look_along(&self, ahead: impl Fn(usize) -> Option<ConnId>) {
+        if let Some(slot) = ahead(2 * AHEAD).and_then(|id| self.slots.get(id.slot as usize)) {
+            wire::prefetch(slot);
+        }
+        if let Some(id) = ahead(AHEAD) {
+            self.fetch(id.slot);
+        }
+        if let Some(id) = ahead(AHEAD / 2)
+            && let Some(Slot { connection: Some(connection), .. }) =
+                self.slots.get(id.slot as usize)
+        {
+            connection.tcb.ask_for_received();
+        }
     }
 
     #[inline]

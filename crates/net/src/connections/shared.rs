@@ -313,6 +313,12 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
     /// are not taken for a guess.
     fn ask_for(&mut self, _: &[FlowKey]) {}
 
+    #[inline(always)]
+    fn go_on(&mut self) {}
+
+    #[inline(always)]
+    fn look_along(&self, _: impl Fn(usize) -> Option<ConnId>) {}
+
     fn open_with(
         &mut self,
         flow: FlowKey,

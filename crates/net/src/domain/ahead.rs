@@ -24,7 +24,7 @@ const FRAMES: usize = 64;
 impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// Has the connections brought near that these frames, which will be given to
     /// [`Domain::input`] next, are for, if there are so many that it pays. Nothing that could be
-    /// seen changes.
+    /// seen changes. It says which they are; [`Domain::input`] asks for them, some frames ahead.
     #[inline]
     pub fn look_ahead<'a>(&mut self, frames: impl ExactSizeIterator<Item = &'a Packet>) {
         if frames.len() > 1 && self.conns.len() >= MANY {

@@ -55,7 +55,9 @@ impl ConnTimers {
     ) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.expire(now, &mut due);
-        for (id, at) in due.drain(..) {
+        for next in 0..due.len() {
+            conns.look_along(|others| due.get(next + others).map(|(id, _)| *id));
+            let (id, at) = due[next];
             conns.with_id(id, |connection| {
                 if connection.timers.remove(at) {
                     expired(connection);
@@ -63,6 +65,7 @@ impl ConnTimers {
                 }
             });
         }
+        due.clear();
         self.due = due;
         self.clear_away(conns);
     }

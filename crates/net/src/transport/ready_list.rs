@@ -120,6 +120,20 @@ impl ReadyList {
         }
     }
 
+    /// Who has a turn after so many others of its part: of those to whom something has happened, if
+    /// any of them waits.
+    #[inline]
+    pub(crate) fn ahead(&self, others: usize) -> Option<ConnId> {
+        let part = if self.first.len() > 0 { &self.first } else { &self.later };
+        part.names.get(part.gone + others).copied()
+    }
+
+    /// How many stand there.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.first.len() + self.later.len()
+    }
+
     /// Is there none?
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {

@@ -16,6 +16,10 @@ use wire::{FlowKey, Instant};
 /// Bytes of the largest headers of IP and TCP that stand in front of what a device segments.
 const HEADERS: usize = wire::ipv6::LEN + 60;
 
+/// So many wait for their turns where those in front have waited for more than a few batches, and
+/// may have left the processor's cache since something happened to them.
+const FAR: usize = 256;
+
 /// What is left to do for a connection after its turn.
 enum After {
     Nothing,
@@ -48,12 +52,22 @@ impl<A: Application> Transport<A> {
         // fetched into the cache again.
         let least = self.config.burst.min(room).max(1);
         let mut turns = self.ready.round();
+        let far = self.ready.len() >= FAR;
         while left >= least
             && let Some(id) = self.ready.pop(&mut turns)
         {
+            if far {
+                self.look_along(cx.conns);
+            }
             left -= self.turn(id, cx, left, pressure, down).min(left);
         }
         !self.ready.is_empty() || self.may_go_on(|at| down.room_by(at))
+    }
+
+    /// Asks the memory for connections that have a turn soon.
+    #[inline(never)]
+    fn look_along<C: Connections<A::Connection>>(&self, conns: &C) {
+        conns.look_along(|others| self.ready.ahead(others));
     }
 
     /// Do connections wait until an interface has room?

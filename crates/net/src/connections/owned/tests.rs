@@ -40,6 +40,7 @@ fn whoever_looks_for_a_flow_finds_its_connection_or_none() {
                     // Whoever is asked for, there or not, changes nothing.
                     let near = [flow(n), flow((random >> 20) as u16 % 512)];
                     table.ask_for(&near[..1 + turn as usize % 4 / 2]);
+                    table.go_on();
                 }
                 let here = table.with_flow(&flow(n), |c| (c.id, c.user, c.flow));
                 assert_eq!(here, map.get(&n).map(|id| (*id, n, flow(n))), "step {step}");

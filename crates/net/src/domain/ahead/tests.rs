@@ -56,6 +56,23 @@ fn crowded() -> (Host, Vec<Seq>) {
     (host, ours)
 }
 
+/// All have heard something before the first has its turn, so the list is long, and the memory is
+/// asked for who comes next.
+#[test]
+fn who_waits_behind_many_others_has_a_turn_like_any() {
+    let (mut host, ours) = crowded();
+    let data = |(port, ack): (u16, &Seq)| {
+        tcp_frame(&tcp_header(port, Flags::ACK.with(Flags::PSH), 1, *ack), &port.to_be_bytes())
+    };
+    let frames: Vec<Vec<u8>> = PORTS.zip(&ours).map(data).collect();
+    host.take_batch(&frames);
+    let mut answers = host.serve(usize::MAX);
+    answers.extend(host.wait(Duration::from_millis(50)));
+    let mut ports: Vec<u16> = answers.iter().map(|f| parse_tcp(f).destination_port).collect();
+    ports.sort_unstable();
+    assert_eq!(ports, PORTS.collect::<Vec<_>>());
+}
+
 /// Frames are looked at ahead in one host and not in the other: what both do is the same.
 #[test]
 fn looking_ahead_changes_nothing_that_can_be_seen() {
