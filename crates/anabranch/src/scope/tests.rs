@@ -286,6 +286,8 @@ fn a_group_is_reached_by_its_scope() {
         bound.send_to(b"bound", (group, 7)).expect("send");
         let (len, from) = member.recv_from(&mut bytes).expect("it comes");
         assert_eq!((len, from.ip().to_string()), (5, format!("fe80::{number}")));
+        // Or what this host hears of it reaches the next socket here.
+        assert_eq!(here.recv(&mut bytes).expect("it comes"), 5);
     }
     sender.connect("[ff02::99%2]:7").expect("connect");
     assert_eq!(text(sender.peer_addr()), "[ff02::99%2]:7");
