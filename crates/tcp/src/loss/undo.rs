@@ -80,7 +80,7 @@ impl Tcb {
     }
 
     /// The peer has [`left`, `right`) twice (RFC 2883). If it has all twice that was sent again in
-    /// a recovery that goes on, that is over (as on Linux): what is lost all the same is found anew,
+    /// a recovery that goes on, that is over: what is lost all the same is found anew,
     /// once it has had the time that the network needs, and is a loss event of its own.
     pub(crate) fn on_dsack(&mut self, left: Seq, right: Seq, now: Instant) {
         if self.recovery.retransmits == 0 {
