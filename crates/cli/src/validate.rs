@@ -35,7 +35,7 @@ pub struct Args {
     /// Loads times organizations, at least
     #[arg(long, default_value_t = 72)]
     points: usize,
-    /// Samples of each
+    /// Samples of each; up to three times as many where they do not agree
     #[arg(long, default_value_t = 3)]
     samples: usize,
     /// The family of the addresses

@@ -47,6 +47,8 @@ pub(crate) struct App {
     pub(crate) opened_early: usize,
     /// What was received, one connection's behind the other's.
     pub(crate) read: Vec<u8>,
+    /// How often a connection came to rest.
+    pub(crate) rested: usize,
 }
 
 impl Application for App {
@@ -94,6 +96,9 @@ impl Application for App {
             tcb.release();
         }
         false
+    }
+    fn rests(&mut self, (): &mut ()) {
+        self.rested += 1;
     }
     fn closed(&mut self, (): (), tcb: &mut Tcb) {
         self.closed.push(tcb.error());
@@ -195,6 +200,11 @@ impl Host {
             assert!(rounds < 100, "it never rests");
         }
         self.egress.batch(0).drain(..).collect()
+    }
+
+    /// Timers that are due go off, and nothing else is done.
+    pub(crate) fn expire(&mut self) {
+        self.domain.on_timeout(self.now, &mut self.egress);
     }
 
     /// A frame comes; what leaves for it.

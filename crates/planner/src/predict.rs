@@ -231,8 +231,7 @@ impl Predictor {
         let counts = self.processors(&case.organization, case.work);
         let mut fitted = self.nearest(case)?;
         if !counts.contains(&case.processors) {
-            let grown = beyond::grown(self, case, &counts)?;
-            fitted.costs.scale((grown / 2.0).exp());
+            fitted.costs.scale(beyond::growth(self, case, &counts)?.ln.exp());
         }
         Ok(fitted)
     }

@@ -12,6 +12,7 @@ use crate::measure::case::{self, Case, Timing};
 use crate::measure::run::Progress;
 use crate::measure::{speed, windows};
 use crate::random::SplitMix64;
+use crate::statistics::median;
 use crate::{Error, Family, calibrate};
 use planner::predict::Steering;
 use planner::{Calibration, Predictor, Work};
@@ -82,7 +83,8 @@ pub struct Validation {
     pub points: usize,
     /// The seed that cases are drawn by.
     pub seed: u64,
-    /// Samples of each point, each with connections of its own.
+    /// Samples of each point, each with connections of its own; up to three times as many where they
+    /// do not agree.
     pub samples: usize,
     /// How long each is.
     pub timing: Timing,
@@ -254,7 +256,11 @@ impl Validation {
             random.shuffle(&mut order);
             for index in order {
                 let samples = &mut samples[index];
-                progress(Progress { done, total, organization: &samples.case.organization });
+                progress(Progress {
+                    done: done.min(total),
+                    total,
+                    organization: &samples.case.organization,
+                });
                 let wanted =
                     states.first().and_then(|state| pace(state.calibration, &samples.case));
                 match samples.case.measure_over(self.family, &self.timing, wanted, false) {
@@ -274,8 +280,12 @@ impl Validation {
 }
 
 /// How many rounds more there are, for each there is, to get samples of the state
-/// that the calibration is of.
+/// that the calibration is of, and where samples do not agree.
 const AGAIN: usize = 2;
+
+/// Samples agree if the middle half of them spans no more of their median: the median of five
+/// that do is good to some 5 %, a third of what a prediction may be off by.
+const AGREE: f64 = 0.1;
 
 /// The pace at which most of what `calibration` has of as many processors as `case` has was
 /// measured, ns a piece.
@@ -287,6 +297,15 @@ fn pace(calibration: &Calibration, case: &Case) -> Option<f64> {
         .collect();
     let usual = speed::usual(&speeds)?;
     Some(calibration.reference_ns / usual)
+}
+
+/// Does one moment more or less make no difference to the median of `rates`?
+fn agree(rates: &[f64]) -> bool {
+    let mut sorted = rates.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return false };
+    let half = sorted[last - last / 4] - sorted[last / 4];
+    half <= AGREE * median(rates)
 }
 
 /// What was measured of a point so far.
@@ -342,7 +361,7 @@ impl Samples {
     fn wants(&self, samples: usize) -> bool {
         let most = (1 + AGAIN) * samples;
         let may = self.failure.is_none() && self.taken < most;
-        may && self.rates.iter().all(|rates| rates.len() < samples)
+        may && self.rates.iter().all(|rates| rates.len() < samples || !agree(rates))
     }
 
     fn failed(&mut self, error: &Error) {

@@ -185,6 +185,25 @@ fn samples_of_another_state_do_not_count() {
     assert_eq!(never.missing().why, "no more");
 }
 
+#[test]
+fn samples_go_on_until_they_agree() {
+    let case =
+        Case { organization: "a".to_owned(), work: Work::TcpRr, processors: 1, connections: 7 };
+    let with = |rates: &[f64]| {
+        let mut samples = Samples::of(case.clone(), 1);
+        (samples.taken, samples.rates[0]) = (rates.len(), rates.to_vec());
+        samples
+    };
+    assert!(with(&[100.0; 4]).wants(5) && !with(&[100.0; 5]).wants(5));
+    // One that is far off is no reason, for it does not move the median.
+    assert!(!with(&[99.0, 100.0, 101.0, 102.0, 170.0]).wants(5));
+    let apart = [70.0, 72.0, 100.0, 101.0, 103.0];
+    assert!(with(&apart).wants(5));
+    assert!(!with(&apart.repeat(3)).wants(5), "three times as many are the most");
+    // With fewer than five, all have to agree.
+    assert!(with(&[100.0, 101.0, 120.0]).wants(3) && !with(&[100.0, 101.0, 109.0]).wants(3));
+}
+
 fn point(organization: &str, predicted: f64, measured: &[f64]) -> Point {
     let case = Case {
         organization: organization.to_owned(),

@@ -8,11 +8,16 @@
 use crate::connections::{ConnId, Connection, Connections, MOST};
 use crate::timer_wheel::TimerWheel;
 use wire::Instant;
+use wire::time::Duration;
 
 /// Entries that connections leave behind when they end are cleared away once the
 /// wheel has more than this many for each living one, and some.
 const CROWDED: usize = 2 * MOST;
 const SOME: usize = 1024;
+
+/// A connection that had something to do when its last timer went off is looked at again so much
+/// later: by then it may rest.
+const LATER: Duration = Duration::from_secs(1);
 
 /// The timers of the connections of a unit.
 #[derive(Default)]
@@ -28,8 +33,16 @@ impl ConnTimers {
     pub(crate) fn arm<U>(&mut self, connection: &mut Connection<U>, now: Instant) {
         if connection.tcb.may_time_out_before(connection.timers.first())
             && let Some(deadline) = connection.tcb.next_timeout()
-            && let Some(at) = connection.timers.needed(deadline, now)
         {
+            self.look_at(connection, deadline, now);
+        }
+    }
+
+    /// Makes sure that the wheel has an entry no later than `deadline`, or than a few milliseconds
+    /// from now.
+    #[inline(always)]
+    fn look_at<U>(&mut self, connection: &mut Connection<U>, deadline: Instant, now: Instant) {
+        if let Some(at) = connection.timers.needed(deadline, now) {
             connection.timers.add(at);
             self.add(connection.id, at);
         }
@@ -46,12 +59,13 @@ impl ConnTimers {
         self.wheel.next_deadline()
     }
 
-    /// Calls `expired` with each connection whose deadline may have come.
+    /// Calls `expired` with each connection whose deadline may have come. Where it says `true`,
+    /// it is called again a second later, or before.
     pub(crate) fn expire<U, C: Connections<U>>(
         &mut self,
         conns: &mut C,
         now: Instant,
-        mut expired: impl FnMut(&mut Connection<U>),
+        mut expired: impl FnMut(&mut Connection<U>) -> bool,
     ) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.expire(now, &mut due);
@@ -60,8 +74,11 @@ impl ConnTimers {
             let (id, at) = due[next];
             conns.with_id(id, |connection| {
                 if connection.timers.remove(at) {
-                    expired(connection);
+                    let again = expired(connection);
                     self.arm(connection, now);
+                    if again {
+                        self.look_at(connection, now + LATER, now);
+                    }
                 }
             });
         }

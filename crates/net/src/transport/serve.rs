@@ -283,10 +283,16 @@ impl<A: Application> Transport<A> {
                 }
                 ready.schedule(connection);
             }
-            if connection.tcb.next_timeout().is_none() {
-                connection.tcb.rest(now);
-                app.rests(&mut connection.user);
+            if connection.tcb.next_timeout().is_some() {
+                return false;
             }
+            // In its turn, which is near, it would take the memory anew.
+            if connection.scheduled {
+                return true;
+            }
+            connection.tcb.rest(now);
+            app.rests(&mut connection.user);
+            false
         });
     }
 }

@@ -140,6 +140,31 @@ fn processors_that_were_not_measured() {
 }
 
 #[test]
+fn between_two_measured_numbers_of_processors() {
+    for serial in [0.0, 0.05, 0.3] {
+        let known =
+            |counts: &[usize]| Predictor::new(&synthetic(serial, 64, counts)).expect("good");
+        let [between, beyond] = [known(&[1, 2, 16]), known(&[1, 2])];
+        for processors in [3, 4, 8, 12] {
+            let [between, beyond] = [&between, &beyond]
+                .map(|predictor| predictor.predict(&case(processors, 2000)).expect("known"));
+            let truth = truth(serial, processors, 2000);
+            let error = (between.operations_per_s / truth).ln();
+            assert!(error.abs() < 0.25, "{serial} {processors}: {error} {between:?}");
+            assert!((between.low..=between.high).contains(&truth), "{serial} {between:?}");
+            assert_eq!(between.basis, Basis::Modelled);
+            let wide = |of: &Prediction| of.high / of.low;
+            assert!(processors < 12 || wide(&between) < wide(&beyond), "{between:?} {beyond:?}");
+        }
+        // The costs for a simulation are those that reproduce the prediction.
+        let predicted = between.predict(&case(8, 64)).expect("known").operations_per_s;
+        let costs = between.costs(&case(8, 64)).expect("known").costs;
+        let simulated = fit::closed(&case(8, 64), &costs).expect("can be simulated");
+        assert!((simulated / predicted).ln().abs() < 0.02, "{simulated} {predicted}");
+    }
+}
+
+#[test]
 fn few_connections_on_many_processors() {
     let predictor = Predictor::new(&synthetic(0.0, 64, &[1, 2])).expect("good");
     let one = predictor.predict(&case(1, 1)).expect("known").operations_per_s;

@@ -56,6 +56,31 @@ fn connections_that_end_leave_few_entries_behind() {
     assert!(host.domain.timer_entries() <= SOME, "{}", host.domain.timer_entries());
 }
 
+/// A connection whose delayed acknowledgment is due while it stands on the ready list keeps its
+/// memory, and is looked at again.
+#[test]
+fn a_connection_with_something_to_do_rests_later() {
+    let mut host = Host::new(|_| {});
+    host.call(Call::Listen(end(US, 80), ()));
+    let ours = accepted(&mut host, 5000);
+    // One segment after the first few, so that its acknowledgment waits.
+    for i in 0..40 {
+        host.take(&tcp_frame(&segment(5000, Flags::ACK, 1 + i, ours), b"x"));
+    }
+    host.wait(Duration::from_millis(1));
+    let before = host.domain.app.rested;
+    let due = host.domain.next_timeout().expect("a delayed acknowledgment");
+    host.take_batch(&[tcp_frame(&segment(5000, Flags::ACK, 41, ours), b"y")]);
+    host.now = due + Duration::from_millis(1);
+    host.expire();
+    assert_eq!(host.domain.app.rested, before, "it stands on the ready list");
+    host.settle();
+    assert_eq!(host.domain.app.rested, before);
+    host.wait(Duration::from_secs(2));
+    assert_eq!(host.domain.app.rested, before + 1, "it has nothing to do");
+    assert_eq!(host.domain.next_timeout(), None);
+}
+
 proptest! {
     /// Whatever the deadline does, entries are few, and one fires no later than it
     /// or than `POLL` from the moment at which it was set.
