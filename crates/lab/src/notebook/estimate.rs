@@ -10,11 +10,9 @@ pub const SURER: f64 = 0.95;
 /// The fewest samples of which an interval of 90 % can be had: the range of five has the
 /// median of what they are drawn from in 15 of 16 cases, that of four in 7 of 8.
 pub const LEAST: usize = 5;
-/// The samples that a claim gets that the first ones leave undecided: as many as Yates et al.
-/// had.
-pub const ENOUGH: usize = 12;
-/// The samples that a claim gets that [`ENOUGH`] leave undecided.
-pub const MOST: usize = 24;
+/// The samples that a claim gets that the first ones leave undecided, as many as Yates et al.
+/// had; and those that it gets that these leave undecided, and so on.
+pub const LOOKS: [usize; 3] = [12, 24, 48];
 /// Samples that are drawn from the samples.
 const DRAWN: usize = 1000;
 

@@ -2,7 +2,7 @@
 //! else.
 
 use super::case::{Case, cases};
-use super::estimate::{ENOUGH, Estimate, LEAST, MOST, SURE, bootstrap, seed_of};
+use super::estimate::{Estimate, LEAST, LOOKS, SURE, bootstrap, seed_of};
 use super::experiment::{Claim, Experiment, From, Grid, Selector, Take};
 use super::metric;
 use super::pace::of_one_pace;
@@ -108,11 +108,11 @@ pub fn verdicts(experiment: &Experiment, records: &[Record], machine: &str) -> V
 
 /// The cases, each with the place of its grid, of measured claims that need more runs than
 /// there are: fewer are of one state of the machine than an interval takes, or the first
-/// `rounds` rounds left the claim undecided and there are fewer than [`ENOUGH`] in all, or
-/// these left it undecided, too, and there are fewer than [`MOST`]. None of claims with a run
-/// that failed.
+/// `rounds` rounds left the claim undecided and there are fewer than the first of [`LOOKS`] in
+/// all, or these left it undecided, too, and there are fewer than the next. None of claims with a
+/// run that failed.
 ///
-/// So there are three looks at a claim, and between them no round decides: to stop as soon as
+/// So there are four looks at a claim, and between them no round decides: to stop as soon as
 /// an interval suits would make it miss more often than it says.
 pub(super) fn lacking(
     experiment: &Experiment,
@@ -209,15 +209,16 @@ impl<'a> Judge<'a> {
             let value = self.value(experiment).ok();
             value.map(|value| (value.pairs, self.outcome(&value).0 == Outcome::Undecided))
         };
-        match undecided(rounds) {
-            Some((_, true)) if pairs < ENOUGH => true,
-            // The second look is at the first rounds that gave enough, however many there are.
-            Some((_, true)) if pairs < MOST => {
-                let second = (ENOUGH..).filter_map(&mut undecided).find(|(had, _)| *had >= ENOUGH);
-                second.is_some_and(|(_, undecided)| undecided)
+        let mut open = undecided(rounds).is_some_and(|(_, undecided)| undecided);
+        for look in LOOKS {
+            if !open || pairs < look {
+                return open;
             }
-            _ => false,
+            // It is at the first rounds that gave enough, however many there are.
+            let at = (look..).filter_map(&mut undecided).find(|(had, _)| *had >= look);
+            open = at.is_some_and(|(_, undecided)| undecided);
         }
+        false
     }
 
     fn outcome(&self, value: &Value) -> (Outcome, String) {

@@ -226,3 +226,18 @@ fn what_twelve_leave_undecided_is_run_until_there_are_twice_as_many() {
     records[20].cacheline_ns = Some([30.0, 190.0]);
     assert_eq!(lacks(&records), 2);
 }
+
+#[test]
+fn the_last_look_is_at_four_times_as_many() {
+    let lacks = |ratios: &[f64]| {
+        let records = rounds(ratios);
+        let machine = machines(&records).pop().unwrap_or_default();
+        lacking(&experiment(TEST), &records, &machine, 5).len()
+    };
+    let open = [1.0, 1.2, 1.3, 0.9].repeat(12);
+    for few in [12, 24, 47] {
+        assert_eq!(lacks(&open[..few]), 2, "{few}");
+    }
+    assert_eq!(lacks(&open), 0, "it stays undecided");
+    assert_eq!(judged(TEST, &rounds(&open)).outcome, Outcome::Undecided);
+}
