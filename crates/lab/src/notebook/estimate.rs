@@ -11,8 +11,8 @@ pub const SURER: f64 = 0.95;
 /// median of what they are drawn from in 15 of 16 cases, that of four in 7 of 8.
 pub const LEAST: usize = 5;
 /// The samples that a claim gets that the first ones leave undecided, as many as Yates et al.
-/// had; and those that it gets that these leave undecided, and so on.
-pub const LOOKS: [usize; 3] = [12, 24, 48];
+/// had; and those that it gets that these leave undecided.
+pub const LOOKS: [usize; 2] = [12, 24];
 /// Samples that are drawn from the samples.
 const DRAWN: usize = 1000;
 

@@ -50,7 +50,7 @@ pub fn seconds(session: &Session, runs: &[Run], done: &BTreeSet<Key>) -> f64 {
 
 /// Further rounds for claims that have too few runs in one state of the machine, or whose
 /// first runs leave them undecided, at most.
-const AGAIN: usize = 50;
+const AGAIN: usize = 24;
 
 /// Makes all runs of `session` of which `records` has none. Claims that have too few runs in
 /// one state of the machine, or that are undecided, have their cases run again, in further

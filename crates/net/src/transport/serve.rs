@@ -286,9 +286,9 @@ impl<A: Application> Transport<A> {
             if connection.tcb.next_timeout().is_some() {
                 return false;
             }
-            // In its turn, which is near, it would take the memory anew.
+            // In its turn, which is near, it would take the memory anew, unless it ends then.
             if connection.scheduled {
-                return true;
+                return connection.tcb.state() != State::Closed;
             }
             connection.tcb.rest(now);
             app.rests(&mut connection.user);
