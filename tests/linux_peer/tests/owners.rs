@@ -25,6 +25,8 @@ struct Outcome {
     taken: Vec<u64>,
     /// Packets that were dropped anywhere in the stack.
     dropped: u64,
+    /// What the stack counted, for a failure's message.
+    counters: String,
 }
 
 /// Runs many connections and sockets both ways, over a pair of interfaces with so many queues, on
@@ -72,10 +74,12 @@ fn exchange(device: Device, processors: usize) -> Outcome {
     datagrams(&stack);
     let report = instruments.snapshot().since(&before.0);
     let threads = report.threads.iter().filter(|thread| thread.name.starts_with("ana-unit"));
+    let counters = stack.counters();
     Outcome {
         handed: report.threads.iter().map(|thread| thread.handed).sum(),
         taken: threads.map(|thread| thread.packets_in).collect(),
-        dropped: stack.counters().dropped_in_all() - before.1.dropped_in_all(),
+        dropped: counters.dropped_in_all() - before.1.dropped_in_all(),
+        counters: format!("{counters:?}"),
     }
 }
 
@@ -152,7 +156,8 @@ fn no_packet_comes_up_at_the_wrong_owner() {
         let Some(outcome) = outcome(queues, processors, true) else { return };
         assert_eq!(outcome.taken.len(), processors);
         assert!(outcome.taken.iter().all(|&n| n > 1000), "each works: {:?}", outcome.taken);
-        assert_eq!((outcome.handed, outcome.dropped), (0, 0), "{queues} for {processors}");
+        let Outcome { handed, dropped, counters, .. } = outcome;
+        assert_eq!((handed, dropped), (0, 0), "{queues} for {processors}: {counters}");
     }
 }
 
