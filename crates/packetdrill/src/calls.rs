@@ -100,8 +100,11 @@ pub(crate) unsafe extern "C" fn connect(
     len: socklen_t,
 ) -> c_int {
     // SAFETY: as the module says.
-    let (drill, address) = unsafe { (drill(data), memory::address(address, len)) };
-    number(drill.world.call(|| drill.socket(fd)?.connect(&drill.world, address?)))
+    let (drill, address) = unsafe { (drill(data), memory::address_or_none(address, len)) };
+    number(drill.world.call(|| match address? {
+        Some(address) => drill.socket(fd)?.connect(&drill.world, address),
+        None => drill.socket(fd)?.disconnect(),
+    }))
 }
 
 pub(crate) unsafe extern "C" fn read(

@@ -97,6 +97,26 @@ pub(crate) unsafe fn scatter(mut from: &[u8], parts: &[iovec]) -> Answer<()> {
     Ok(())
 }
 
+/// As [`address`], or nothing where the address says that it is of no family (`AF_UNSPEC`).
+///
+/// # Safety
+/// As of [`address`].
+pub(crate) unsafe fn address_or_none(
+    address: *const sockaddr,
+    len: socklen_t,
+) -> Answer<Option<SocketAddr>> {
+    if !address.is_null() && len as usize >= size_of::<libc::sa_family_t>() {
+        // SAFETY: not null, and long enough for the family, which stands first in each kind of
+        // address; the place may be any.
+        let family = unsafe { address.cast::<libc::sa_family_t>().read_unaligned() };
+        if c_int_of(family) == libc::AF_UNSPEC {
+            return Ok(None);
+        }
+    }
+    // SAFETY: the same contract.
+    unsafe { self::address(address, len) }.map(Some)
+}
+
 /// The address and port that a socket address has.
 ///
 /// # Safety

@@ -213,6 +213,18 @@ impl Socket {
         }
     }
 
+    /// `connect(2)` with an address of no family: the connection is reset, and the socket is a new
+    /// one, with its options and the address that it was bound to.
+    pub(crate) fn disconnect(&self) -> Answer {
+        let mut state = lock(&self.state);
+        if let Kind::Stream(stream) = &state.kind {
+            stream.threads.set_linger(Some(Duration::ZERO))?;
+        }
+        state.kind = Kind::Fresh;
+        (state.error, state.shut_write, state.shut_read) = (None, false, false);
+        Ok(0)
+    }
+
     /// `recv(2)` and its like.
     pub(crate) fn receive(&self, world: &World, bytes: &mut [u8], flags: c_int) -> Answer {
         if flags & !RECEIVE_FLAGS != 0 {

@@ -16,6 +16,8 @@ pub struct Prepared {
     pub parameters: Vec<String>,
     /// Bytes of the largest datagram, if it says so.
     pub mtu: Option<u32>,
+    /// Whether it is of IPv6, if it says so.
+    pub ipv6: Option<bool>,
     /// Our address of IPv4, and the peer's, if it says which they are: it is not for IPv6 then.
     pub local: Option<String>,
     /// See `local`.
@@ -45,6 +47,9 @@ pub fn prepare_text(text: &str, read: impl Fn(&str) -> Option<String>) -> Prepar
         if let Some(mtu) = line.trim().strip_prefix("--mtu=") {
             prepared.mtu = mtu.parse().ok();
         }
+        if let Some(version) = line.trim().strip_prefix("--ip_version=") {
+            prepared.ipv6 = Some(version == "ipv6");
+        }
         for (flag, end) in
             [("--local_ip=", &mut prepared.local), ("--remote_ip=", &mut prepared.remote)]
         {
@@ -58,6 +63,7 @@ pub fn prepare_text(text: &str, read: impl Fn(&str) -> Option<String>) -> Prepar
         let (command, after) = match what {
             Found::Shell(command, after) => {
                 shell(command, &read, &mut prepared.parameters);
+                prepared.mtu = command.lines().find_map(mtu_of_device).or(prepared.mtu);
                 (command, after)
             }
             Found::Assertion(code, after) => {
@@ -129,6 +135,17 @@ fn shell(command: &str, read: &dyn Fn(&str) -> Option<String>, parameters: &mut 
             }
         }
     }
+}
+
+/// The MTU that a line gives to packetdrill's device: `ip link set dev tun0 mtu 9000`.
+fn mtu_of_device(line: &str) -> Option<u32> {
+    let words = words(line);
+    let mut words = words.iter().map(String::as_str);
+    if (words.next(), words.next()) != (Some("ip"), Some("link")) {
+        return None;
+    }
+    words.find(|word| *word == "mtu")?;
+    words.next()?.parse().ok()
 }
 
 /// The words of a shell's line, without quotation marks.

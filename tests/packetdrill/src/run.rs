@@ -130,7 +130,7 @@ fn command(setup: &Setup, prepared: &Prepared, organization: &str, path: &Path) 
     let mut flags = vec![format!("organization={organization}")];
     let names_ends = prepared.local.is_some() || prepared.remote.is_some();
     let mut link: Vec<String> = IPV4.map(str::to_owned).into();
-    if setup.ipv6 && !names_ends {
+    if prepared.ipv6.unwrap_or(setup.ipv6) && !names_ends {
         flags.push("local=fd3d:a0b:17d6::1/48;gateway=fd3d:a0b:17d6:8888::1".into());
         flags.push(format!("mtu={}", prepared.mtu.unwrap_or(1520)));
         link = IPV6.map(str::to_owned).into();

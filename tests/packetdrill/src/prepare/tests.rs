@@ -40,6 +40,16 @@ fn a_script_may_say_where_its_ends_are() {
 }
 
 #[test]
+fn a_script_may_say_its_family_and_how_long_packets_are() {
+    let script = "--ip_version=ipv6\n`./defaults.sh\nip link set dev tun0 mtu 9000\n`\n";
+    let prepared = prepare_text(script, none);
+    assert_eq!((prepared.ipv6, prepared.mtu), (Some(true), Some(9000)));
+    let route = "`ip route change 192.0.2.1 dev tun0 mtu lock 640`\n--ip_version=ipv4\n";
+    let prepared = prepare_text(route, none);
+    assert_eq!((prepared.ipv6, prepared.mtu), (Some(false), None));
+}
+
+#[test]
 fn assertions_leave_their_time() {
     let script =
         "+.1 %{ assert tcpi_unacked == 0,\\\n  tcpi_unacked }%\n+0 close(3) = 0\n%{ print(1) }%";
