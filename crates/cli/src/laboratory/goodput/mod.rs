@@ -26,6 +26,10 @@ Examples:
   anabranch lab goodput --rate 100 --loss 1 --rtt 50 --reorder 0
   anabranch lab goodput --seconds 20 --repeat 3 --json goodput.json";
 
+/// How long each sends if nobody says: seconds, and round trips.
+const LEAST: f64 = 10.0;
+const ROUND_TRIPS: f64 = 100.0;
+
 /// Which paths, and for how long.
 #[derive(Debug, clap::Args)]
 #[command(after_help = MORE)]
@@ -42,9 +46,9 @@ pub struct Args {
     /// Rate of the path, Mbit/s
     #[arg(long, value_name = "MBIT", value_delimiter = ',', default_value = "100,1000")]
     rate: Vec<f64>,
-    /// Time that each sender has, seconds
-    #[arg(long, default_value_t = 10.0)]
-    seconds: f64,
+    /// Time that each sender has, seconds [default: 10, or 100 round trips where that is longer]
+    #[arg(long)]
+    seconds: Option<f64>,
     /// How often each does it; medians count
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     repeat: u32,
@@ -127,10 +131,16 @@ impl Args {
             let what = format!("a rate of {rate} Mbit/s is not possible: give 0.1 to 100000");
             return Err(Failure::refused(what));
         }
-        match (0.1..=3600.0).contains(&self.seconds) {
+        match self.seconds.is_none_or(|seconds| (0.1..=3600.0).contains(&seconds)) {
             true => Ok(()),
             false => Err(Failure::refused("--seconds must be from 0.1 to 3600")),
         }
+    }
+
+    /// How long each sends over a path, seconds: else a run over a long path is little but its slow
+    /// start, whose end chance decides.
+    fn seconds(&self, path: Path) -> f64 {
+        self.seconds.unwrap_or_else(|| (ROUND_TRIPS * path.rtt / 1e3).max(LEAST))
     }
 
     fn paths(&self) -> Vec<Path> {
@@ -152,7 +162,7 @@ impl Args {
         let mut row = Row { path, ratio: 0.0, ours: Vec::new(), linux: Vec::new() };
         for n in 0..self.repeat {
             let seed = self.seed.wrapping_add(u64::from(n) + 1000 * number as u64);
-            let one = |sender| run(sender, path, self.seconds, seed);
+            let one = |sender| run(sender, path, self.seconds(path), seed);
             let (ours, linux) = match n % 2 {
                 0 => (one(Sender::Ours)?, one(Sender::Linux)?),
                 _ => {

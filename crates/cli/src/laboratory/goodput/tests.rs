@@ -21,6 +21,15 @@ fn all_paths_are_48() {
 }
 
 #[test]
+fn a_long_path_has_more_time_unless_somebody_says_how_much() {
+    let path = |rtt| Path { loss: 1.0, rtt, reorder: 0.0, rate: 1_000_000 };
+    let args = |words: &[&str]| Command::try_parse_from(words).expect("words").args;
+    let ours = args(&["goodput"]);
+    assert_eq!([10.0, 100.0, 250.0].map(|rtt| ours.seconds(path(rtt))), [10.0, 10.0, 25.0]);
+    assert_eq!(args(&["goodput", "--seconds", "4"]).seconds(path(250.0)), 4.0);
+}
+
+#[test]
 fn the_verdict_counts_paths_and_what_was_for_nothing() {
     let path = Path { loss: 1.0, rtt: 10.0, reorder: 0.0, rate: 1_000_000 };
     let row = |ratio| Row {

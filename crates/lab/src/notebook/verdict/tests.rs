@@ -171,7 +171,7 @@ fn cases_of_claims_with_too_few_runs_in_one_state_are_run_again() {
         cases.sort();
         cases
     };
-    let mut records = rounds(&[1.2; 5]);
+    let mut records = rounds(&[1.4; 5]);
     assert!(of(&records).is_empty());
     // The machine changed in one of them.
     records[3].cacheline_ns = Some([30.0, 190.0]);
@@ -195,7 +195,8 @@ fn what_the_first_rounds_leave_undecided_is_run_until_there_are_enough() {
         let machine = machines(&records).pop().unwrap_or_default();
         lacking(&experiment(TEST), &records, &machine, 5).len()
     };
-    assert_eq!(lacks(&[1.2, 1.25, 1.15, 1.3, 1.2]), 0, "decided");
+    assert_eq!(lacks(&[1.4, 1.45, 1.35, 1.5, 1.4]), 0, "decided");
+    assert_eq!(lacks(&[1.2, 1.25, 1.15, 1.25, 1.2]), 2, "too near the limit for five");
     let open = [1.0, 1.2, 1.3, 0.9, 1.2];
     assert_eq!(lacks(&open), 2);
     // Further rounds that decide do not end it before there are enough.
