@@ -1,7 +1,7 @@
 //! [`TcpOptions`]: what a connection is told before its first segment; and what it may be
 //! told later.
 
-use crate::{CongestionAlgorithm, EcnMode, Keepalive};
+use crate::{CongestionAlgorithm, EcnMode, FastOpenKey, Keepalive};
 use std::time::Duration;
 use tcp::Tcb;
 use wire::Instant;
@@ -46,6 +46,9 @@ pub struct TcpOptions {
     /// The type of service of datagrams (IP_TOS): the upper six bits are the DSCP, the
     /// lower two are passed over. Default: 0.
     pub tos: u8,
+    /// Routers may cut datagrams of IPv4 into fragments, instead of telling the path's MTU
+    /// (IP_MTU_DISCOVER: IP_PMTUDISC_DONT). Default: they may not.
+    pub allow_fragments: bool,
     /// When the peer is asked whether it is still there (SO_KEEPALIVE and its kin).
     /// Default: the stack's.
     pub keepalive: Option<Keepalive>,
@@ -68,6 +71,14 @@ pub struct TcpOptions {
     /// read at once. A SYN may come twice: what it says must be such that it may be done twice.
     /// Default: 0, none.
     pub fast_open: usize,
+    /// The key of the cookies that a listener's clients get (TCP_FASTOPEN_KEY), where servers
+    /// on several hosts are to know each other's. Default:
+    /// [`TcpConfig::fast_open_key`](crate::TcpConfig).
+    pub fast_open_key: Option<FastOpenKey>,
+    /// A listener with Fast Open needs no cookie (TCP_FASTOPEN_NO_COOKIE): whoever writes
+    /// another's address as its own is heard too, so it is for networks that let none in who
+    /// does. Default: it needs one.
+    pub fast_open_without_cookie: bool,
     /// Opens a connection with Fast Open (TCP_FASTOPEN_CONNECT, RFC 7413): where a cookie of the
     /// server is known, it is open at once, and what is written first goes with its SYN, which
     /// does not go before. Who reads before it writes waits for ever; why it cannot be opened, what
@@ -96,12 +107,15 @@ setters! {
     with_user_timeout user_timeout: Option<Duration>,
     with_congestion congestion: Option<CongestionAlgorithm>,
     with_tos tos: u8,
+    with_allow_fragments allow_fragments: bool,
     with_keepalive keepalive: Option<Keepalive>,
     with_notsent_lowat notsent_lowat: Option<usize>,
     with_receive_buffer receive_buffer: Option<usize>,
     with_defer_accept defer_accept: Option<Duration>,
     with_ecn ecn: Option<EcnMode>,
     with_fast_open fast_open: usize,
+    with_fast_open_key fast_open_key: Option<FastOpenKey>,
+    with_fast_open_without_cookie fast_open_without_cookie: bool,
     with_fast_open_connect fast_open_connect: bool,
 }
 

@@ -117,6 +117,25 @@ macro_rules! streams {
             pub fn tos(&self) -> io::Result<u8> {
                 Ok(self.0.socket.tos())
             }
+
+            /// Says whether routers may cut what the connection sends from now on into fragments
+            /// (IP_MTU_DISCOVER: IP_PMTUDISC_DONT), instead of telling the path's MTU: where
+            /// what they tell is lost. Of IPv4; routers of IPv6 never do.
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn set_allow_fragments(&self, allow: bool) -> io::Result<()> {
+                self.0.socket.set_allow_fragments(allow);
+                Ok(())
+            }
+
+            /// May routers cut what the connection sends into fragments?
+            ///
+            /// # Errors
+            /// None; it is like the other options.
+            pub fn allow_fragments(&self) -> io::Result<bool> {
+                Ok(self.0.socket.allow_fragments())
+            }
         }
     )*};
 }

@@ -8,7 +8,7 @@
 use crate::connections::ConnId;
 use crate::groups::Sending;
 use crate::raw::RawDatagram;
-use tcp::{Events, Tcb};
+use tcp::{Events, FastOpenTerms, Tcb};
 use wire::{Address, Endpoint, FlowKey, Instant, Parts};
 
 /// A UDP datagram.
@@ -95,10 +95,10 @@ pub trait Application: Sized + Send {
     }
 
     /// Does `listener` take data with a SYN whose cookie is good (Fast Open, RFC 7413), and
-    /// give cookies to who asks for one?
-    fn fast_open(&self, listener: &Self::Listener) -> bool {
+    /// give cookies to who asks for one? Then what it says of them.
+    fn fast_open(&self, listener: &Self::Listener) -> Option<FastOpenTerms> {
         let _ = listener;
-        false
+        None
     }
 
     /// The SYN of `connection`, which [`Application::incoming`] has just given, had a good
@@ -212,6 +212,13 @@ pub trait Application: Sized + Send {
     fn tos(connection: &Self::Connection) -> u8 {
         let _ = connection;
         0
+    }
+
+    /// May routers cut what `connection` sends into fragments, instead of telling it the path's
+    /// MTU? Only of IPv4.
+    fn may_be_cut(connection: &Self::Connection) -> bool {
+        let _ = connection;
+        false
     }
 
     /// Time to live of the datagrams that `socket` sends to one host, hops; 0: what the

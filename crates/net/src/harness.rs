@@ -44,6 +44,8 @@ pub(crate) struct App {
     pub(crate) refused: usize,
     /// How many connections may open before their handshake is over, and how many have.
     pub(crate) early: usize,
+    /// What the listener says of its cookies.
+    pub(crate) fast_open_terms: tcp::FastOpenTerms,
     pub(crate) opened_early: usize,
     /// What was received, one connection's behind the other's.
     pub(crate) read: Vec<u8>,
@@ -70,8 +72,8 @@ impl Application for App {
     fn refused(&mut self, (): ()) {
         self.refused += 1;
     }
-    fn fast_open(&self, (): &()) -> bool {
-        self.early > 0
+    fn fast_open(&self, (): &()) -> Option<tcp::FastOpenTerms> {
+        (self.early > 0).then_some(self.fast_open_terms)
     }
     fn opens_early(&mut self, (): &mut (), _: Instant) -> bool {
         let opens = self.opened_early < self.early;

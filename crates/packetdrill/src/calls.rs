@@ -9,6 +9,7 @@ use crate::drill::Drill;
 use crate::errno::{Answer, Errno};
 use crate::memory;
 use crate::readiness;
+use crate::sockopt::TCP_INQ;
 use libc::{
     c_int, c_long, c_longlong, c_uint, c_ulong, c_void, epoll_event, iovec, loff_t, msghdr, nfds_t,
     pollfd, size_t, sockaddr, socklen_t, ssize_t, timeval,
@@ -186,11 +187,15 @@ pub(crate) unsafe extern "C" fn recvmsg(
     }
     // SAFETY: not null, and as the module says.
     let message = unsafe { &mut *message };
-    // There are no control messages.
-    message.msg_controllen = 0;
     message.msg_flags = 0;
     // SAFETY: the same contract.
-    unsafe { receive_parts(data, fd, message.msg_iov, message.msg_iovlen, flags) }
+    let read = unsafe { receive_parts(data, fd, message.msg_iov, message.msg_iovlen, flags) };
+    // SAFETY: as the module says.
+    let drill = unsafe { drill(data) };
+    let hint = drill.socket(fd).ok().and_then(|socket| socket.hint()).filter(|_| read > 0);
+    // SAFETY: as the module says.
+    unsafe { memory::put_control(message, hint.map(|hint| (libc::IPPROTO_TCP, TCP_INQ, hint))) };
+    read
 }
 
 pub(crate) unsafe extern "C" fn write(

@@ -53,7 +53,9 @@ impl std::error::Error for FlagsError {}
 /// The stack with what Linux cannot be told to do otherwise.
 fn linux() -> TcpConfig {
     let tcp = TcpConfig::default().with_quick_acks(16).with_linear_syn_retries(4);
-    tcp.with_counter_options(CounterOptions::Always).with_ecn_everywhere(true)
+    tcp.with_missing_timestamps(true)
+        .with_counter_options(CounterOptions::Always)
+        .with_ecn_everywhere(true)
 }
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, FlagsError> {

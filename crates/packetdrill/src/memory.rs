@@ -1,6 +1,7 @@
 //! What C's pointers point at, as values and slices.
 
 use crate::errno::{Answer, Errno};
+use libc::{CMSG_DATA, CMSG_FIRSTHDR, CMSG_LEN, CMSG_SPACE, c_int, msghdr};
 use libc::{iovec, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 use std::ffi::{CStr, c_char, c_void};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -149,7 +150,7 @@ pub(crate) unsafe fn address(address: *const sockaddr, len: socklen_t) -> Answer
     }
 }
 
-fn c_int_of(family: libc::sa_family_t) -> libc::c_int {
+fn c_int_of(family: libc::sa_family_t) -> c_int {
     family.into()
 }
 
@@ -194,6 +195,37 @@ fn of_v6(from: SocketAddrV6) -> sockaddr_in6 {
         sin6_scope_id: from.scope_id(),
     }
 }
+
+/// Writes a control message, of a level, a type and an integer, where a message wants such, or
+/// that there is none.
+///
+/// # Safety
+/// `message` says where there is room for control messages, and how much.
+pub(crate) unsafe fn put_control(message: &mut msghdr, control: Option<(c_int, c_int, c_int)>) {
+    // SAFETY: the function only adds up sizes.
+    let (space, len) = unsafe { (CMSG_SPACE(SIZE), CMSG_LEN(SIZE)) };
+    let Some((level, kind, value)) = control.filter(|_| message.msg_controllen >= space as usize)
+    else {
+        if control.is_some() {
+            message.msg_flags |= libc::MSG_CTRUNC;
+        }
+        return message.msg_controllen = 0;
+    };
+    // SAFETY: the caller says that there is as much room as `msg_controllen`, which is enough for
+    // this one; its place is one of C's, and so it is aligned.
+    unsafe {
+        let first = CMSG_FIRSTHDR(message);
+        if !first.is_null() {
+            (*first).cmsg_len = len as usize;
+            ((*first).cmsg_level, (*first).cmsg_type) = (level, kind);
+            CMSG_DATA(first).cast::<c_int>().write_unaligned(value);
+        }
+    }
+    message.msg_controllen = space as usize;
+}
+
+/// Bytes of an integer in a control message.
+const SIZE: libc::c_uint = size_of::<c_int>() as libc::c_uint;
 
 /// Writes `value`, cut off at what there is room for.
 ///

@@ -361,6 +361,15 @@ impl Socket {
         }
     }
 
+    /// What a message that was read says with it, if it was asked for (`TCP_INQ`): how many bytes
+    /// wait still; or 1 if there is nothing left but to hear of the end.
+    pub(crate) fn hint(&self) -> Option<c_int> {
+        let mut state = lock(&self.state);
+        let asked = state.options.tells_unread;
+        let Kind::Stream(stream) = &mut state.kind else { return None };
+        asked.then(|| stream.peek().map_or(0, |unread| unread.max(1)) as c_int)
+    }
+
     /// Bytes that wait to be read (`SIOCINQ`).
     pub(crate) fn unread(&self) -> Answer {
         let mut state = lock(&self.state);
@@ -375,11 +384,16 @@ impl Socket {
 impl Stream {
     /// Bytes that wait to be read.
     pub(crate) fn unread(&mut self) -> usize {
+        self.peek().unwrap_or(0)
+    }
+
+    /// The same; none at the end, and `None` if there may be some later.
+    fn peek(&mut self) -> Option<usize> {
         let mut bytes = vec![0; 1 << 20];
         let mut buf = ReadBuf::new(&mut bytes);
         match self.tasks.poll_peek(&mut now(), &mut buf) {
-            Poll::Ready(Ok(n)) => n,
-            _ => 0,
+            Poll::Ready(Ok(n)) => Some(n),
+            _ => None,
         }
     }
 }

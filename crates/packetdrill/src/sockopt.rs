@@ -3,10 +3,10 @@
 
 use crate::errno::{Answer, Errno};
 use crate::flags::linux_name;
-use crate::options::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, Options};
+use crate::options::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, MtuDiscovery, Options};
 use crate::socket::{Kind, Socket, now};
 use crate::world::{World, lock};
-use anabranch::CongestionAlgorithm;
+use anabranch::{CongestionAlgorithm, FastOpenKey};
 use libc::c_int;
 use std::future::Future;
 use std::pin::pin;
@@ -15,6 +15,9 @@ use std::task::Poll;
 /// The range of a segment that a socket may ask for (Linux's `TCP_MIN_MSS`, and the
 /// largest window that is not scaled).
 const SEGMENT: std::ops::RangeInclusive<c_int> = 88..=32767;
+
+/// Linux's number of the option, and of the message that it asks for (`TCP_CM_INQ`).
+pub(crate) const TCP_INQ: c_int = 36;
 
 /// An integer of an option.
 fn integer(bytes: &[u8]) -> Answer<c_int> {
@@ -78,11 +81,13 @@ impl Socket {
                     }
                 }
             }
-            libc::IPPROTO_IP if name == libc::IP_TOS => {
-                // Linux keeps the bits of ECN for itself.
-                state.options.tos = small_integer(value)? as u8 & !3;
-            }
+            libc::IPPROTO_IP => set_of_ip(&mut state.options, name, value)?,
             _ => return Err(Errno(libc::ENOPROTOOPT)),
+        }
+        if (level, name) == (libc::SOL_SOCKET, libc::SO_RCVBUF)
+            && let (Kind::Stream(stream), Some(bytes)) = (&state.kind, state.options.receive_buffer)
+        {
+            stream.threads.set_receive_buffer_size(bytes as usize)?;
         }
         let options = state.options;
         match &state.kind {
@@ -100,6 +105,10 @@ impl Socket {
             (libc::SOL_SOCKET, libc::SO_ERROR) => self.take_error(),
             (libc::SOL_SOCKET, libc::SO_SNDBUF) => match options.send_buffer {
                 Some(bytes) => bytes as c_int,
+                None => return Err(Errno(libc::ENOPROTOOPT)),
+            },
+            (libc::SOL_SOCKET, libc::SO_RCVBUF) => match options.receive_buffer {
+                Some(bytes) => 2 * bytes as c_int,
                 None => return Err(Errno(libc::ENOPROTOOPT)),
             },
             (libc::SOL_SOCKET, libc::SO_TYPE) => libc::SOCK_STREAM,
@@ -131,7 +140,12 @@ impl Socket {
             }
             (libc::IPPROTO_TCP, libc::TCP_FASTOPEN) => options.fast_open.unwrap_or(0) as c_int,
             (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT) => options.fast_open_connect.into(),
+            (libc::IPPROTO_TCP, libc::TCP_FASTOPEN_NO_COOKIE) => {
+                options.fast_open_without_cookie.into()
+            }
+            (libc::IPPROTO_TCP, TCP_INQ) => options.tells_unread.into(),
             (libc::IPPROTO_IP, libc::IP_TOS) => options.tos.into(),
+            (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) => options.mtu_discovery.number(),
             _ => return Err(Errno(libc::ENOPROTOOPT)),
         };
         Ok(value.to_ne_bytes().to_vec())
@@ -179,9 +193,27 @@ fn set_of_socket(options: &mut Options, name: c_int, value: &[u8]) -> Answer<()>
             // Linux doubles it, for what it keeps beside the bytes (socket(7)).
             options.send_buffer = Some(2 * integer(value)?.max(2304) as u32);
         }
+        libc::SO_RCVBUF => {
+            // As of the other: so it is told, and half of that is for bytes.
+            options.receive_buffer = Some(integer(value)?.max(1152) as u32);
+        }
         libc::SO_LINGER => {
             let seconds = integer(value.get(4..).unwrap_or_default())?;
             options.linger = (integer(value)? != 0).then_some(seconds.max(0) as u32);
+        }
+        _ => return Err(Errno(libc::ENOPROTOOPT)),
+    }
+    Ok(())
+}
+
+/// Options of `IPPROTO_IP`, each of one byte or of four.
+fn set_of_ip(options: &mut Options, name: c_int, value: &[u8]) -> Answer<()> {
+    let number = small_integer(value);
+    match name {
+        // Linux keeps the bits of ECN for itself.
+        libc::IP_TOS => options.tos = number? as u8 & !3,
+        libc::IP_MTU_DISCOVER => {
+            options.mtu_discovery = MtuDiscovery::of(number?).ok_or(Errno(libc::EINVAL))?;
         }
         _ => return Err(Errno(libc::ENOPROTOOPT)),
     }
@@ -212,6 +244,12 @@ fn set_of_tcp(options: &mut Options, name: c_int, value: &[u8]) -> Answer<()> {
         libc::TCP_CONGESTION => options.congestion = Some(congestion(value)?),
         libc::TCP_FASTOPEN => options.fast_open = Some(natural(value)?),
         libc::TCP_FASTOPEN_CONNECT => options.fast_open_connect = integer(value)? != 0,
+        libc::TCP_FASTOPEN_NO_COOKIE => options.fast_open_without_cookie = integer(value)? != 0,
+        libc::TCP_FASTOPEN_KEY => {
+            let key = value.try_into().map_err(|_| Errno(libc::EINVAL))?;
+            options.fast_open_key = Some(FastOpenKey(key));
+        }
+        TCP_INQ => options.tells_unread = within(0..=1)? != 0,
         _ => return Err(Errno(libc::ENOPROTOOPT)),
     }
     Ok(())

@@ -40,6 +40,10 @@ pub struct Config {
     /// stops once the connection answers what it receives. Linux has 16, which is one
     /// packet more for a short connection. Default 0.
     pub quick_acks: u8,
+    /// A segment without the timestamps that both ends have agreed on counts, as on Linux: some
+    /// boxes in the path take them out. RFC 7323 3.2 wants it to be dropped, for nothing then
+    /// tells whether it is old. Default false.
+    pub missing_timestamps: bool,
     /// By how much the retransmission time-out exceeds the smoothed round-trip
     /// time at least: the lower bound of 4 RTTVAR, as Linux's `rto_min`. Default
     /// 200 ms (RFC 6298 2.4 has 1 s as a bound of the whole).
@@ -131,6 +135,7 @@ impl Default for Config {
             // RFC 5681 4.2/2
             delayed_ack: Duration::from_millis(40),
             quick_acks: 0,
+            missing_timestamps: false,
             // RFC 6298 2.4/1
             min_rto: Duration::from_millis(200),
             // RFC 6298 2.5/1
@@ -243,6 +248,7 @@ setters! { Config {
     with_nagle nagle: bool,
     with_delayed_ack delayed_ack: Duration,
     with_quick_acks quick_acks: u8,
+    with_missing_timestamps missing_timestamps: bool,
     with_min_rto min_rto: Duration,
     with_max_rto max_rto: Duration,
     with_initial_rto initial_rto: Duration,
@@ -319,12 +325,17 @@ impl Config {
 
     /// The least shift with which the largest receive buffer can be announced.
     pub(crate) fn window_shift(&self) -> u8 {
-        let mut shift = 0;
-        while shift < 14 && (u32::from(u16::MAX) << shift) < self.receive_most() {
-            shift += 1;
-        }
-        shift
+        window_shift(self.receive_most())
     }
+}
+
+/// The least shift with which a window of so many bytes can be announced (RFC 7323 2.3).
+pub(crate) fn window_shift(bytes: u32) -> u8 {
+    let mut shift = 0;
+    while shift < 14 && (u32::from(u16::MAX) << shift) < bytes {
+        shift += 1;
+    }
+    shift
 }
 
 /// Keep-alive probes (RFC 9293 3.8.4).

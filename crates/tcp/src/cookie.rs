@@ -151,6 +151,8 @@ impl Tcb {
     /// in: the connection was opened by the SYN that [`Cookies::check`] has told.
     pub fn was_answered(&mut self, now: Instant) {
         if self.state == State::SynReceived {
+            // It told what the stack is configured for, whatever buffer the user wants.
+            self.plan_windows(self.config.receive_most(), self.config.receive_limit());
             // When that was is not known: as if it had been done twice (Karn).
             self.syn(now);
             self.syn(now);

@@ -6,7 +6,7 @@ mod client;
 mod cookies;
 
 pub use client::Server;
-pub use cookies::{FastOpenCookies, Verdict};
+pub use cookies::{FastOpenCookies, Terms, Verdict};
 
 use crate::facts::Early;
 use crate::recovery::Scoreboard;

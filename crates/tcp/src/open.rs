@@ -44,7 +44,7 @@ impl Tcb {
         self.rcv.irs = syn.seq;
         self.rcv.nxt = syn.seq + 1;
         self.rcv.acked = self.rcv.nxt;
-        self.rcv.edge = self.rcv.nxt + self.rcv.limit.min(u16::MAX.into());
+        self.rcv.edge = self.rcv.nxt + self.first_window(self.rcv.limit);
         let options = &syn.options;
         // RFC 7323 2.2/2
         // RFC 7323 2.2: the shift counts only if both SYNs carry the option

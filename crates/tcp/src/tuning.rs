@@ -1,7 +1,8 @@
 //! Buffers that tune themselves to the path: what is in flight, and room to fill or empty
 //! the buffer meanwhile.
 
-use crate::{Pressure, Tcb};
+use crate::config::window_shift;
+use crate::{Pressure, State, Tcb};
 use wire::time::Duration;
 
 /// A round trip in which an application does not see to it that the next data is there:
@@ -47,13 +48,41 @@ impl Tcb {
 
     /// Bounds what waits unread to `bytes` from now on, whatever the path would need
     /// (SO_RCVBUF). The window that was told before stays true. At most what the stack is
-    /// configured for counts ([`Config::max_receive_buffer`](crate::Config)): our SYN has
-    /// told no larger scale.
+    /// configured for counts ([`Config::max_receive_buffer`](crate::Config)); and once our SYN
+    /// has gone, no more is told than its scale allows, which was for the buffer at that time.
     pub fn set_receive_buffer(&mut self, bytes: usize) {
         let most = self.config.receive_most();
         self.rcv.limit = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, most);
         self.rcv.most = self.rcv.limit;
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        if opening && self.snd.nxt == self.snd.iss {
+            self.plan_windows(self.rcv.limit, self.rcv.limit);
+        }
         self.after_read();
+    }
+
+    /// Nothing was told yet: the scale is to suffice for windows of `most` bytes, and the first
+    /// is of `first`, as far as it can be told.
+    pub(crate) fn plan_windows(&mut self, most: u32, first: u32) {
+        // RFC 7323 2.2: the window of a SYN is never scaled
+        if self.rcv.scaling {
+            self.rcv.shift = window_shift(most);
+        }
+        if self.state == State::SynReceived {
+            self.rcv.edge = self.rcv.nxt + self.first_window(first);
+        }
+    }
+
+    /// The window of our SYN, if `most` bytes may come: it is not scaled (RFC 7323 2.2). If it
+    /// can be told, it is one of whole segments, for a sender that fills it.
+    #[inline]
+    pub(crate) fn first_window(&self, most: u32) -> u32 {
+        // As nearly always.
+        if most >= u16::MAX.into() {
+            return u16::MAX.into();
+        }
+        let mss = u32::from(self.rcv.mss);
+        if most > mss { most - most % mss } else { most }
     }
 
     /// Bytes that may be queued: on a long path what is between SND.UNA and SND.NXT, a window

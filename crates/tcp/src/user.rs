@@ -190,6 +190,13 @@ impl Tcb {
         slice
     }
 
+    /// As [`Tcb::pop_slice`], all of the next slice, which nobody has read by that: to say so,
+    /// [`Tcb::set_unread_outside`] follows. Until then the window is as if it still waited here.
+    #[inline]
+    pub fn take_out(&mut self) -> Option<Slice> {
+        self.receive.pop(usize::MAX)
+    }
+
     /// Bytes that wait to be received.
     #[inline]
     pub fn received(&self) -> usize {

@@ -60,6 +60,8 @@ pub struct Meta {
     pub tos: u8,
     /// On the way down: nobody may cut it into fragments.
     pub whole: bool,
+    /// On the way down: routers may cut it, though it is of TCP.
+    pub may_be_cut: bool,
     /// IP source.
     pub source: Address,
     /// IP destination.
@@ -86,6 +88,7 @@ impl Meta {
         ttl: 0,
         tos: 0,
         whole: false,
+        may_be_cut: false,
         source: Address::UNSPECIFIED_V4,
         destination: Address::UNSPECIFIED_V4,
         next_hop: Address::UNSPECIFIED_V4,

@@ -99,8 +99,9 @@ fn one(setup: &Setup, script: &Script, index: usize, organization: &str) -> io::
 }
 
 /// Where the ends are, for packetdrill, if a script does not say; and what google's own command
-/// defines: the cookie of Fast Open that they have with the key of its scripts, and a name.
-const IPV4: [&str; 9] = [
+/// defines: the cookies of Fast Open that they have with the key of its scripts and with one of
+/// zeros, and a name.
+const IPV4: [&str; 11] = [
     "--ip_version=ipv4",
     "--local_ip=192.168.0.1",
     "--gateway_ip=192.168.0.2",
@@ -109,10 +110,12 @@ const IPV4: [&str; 9] = [
     "-D",
     "TFO_COOKIE=3021b9d889017eeb",
     "-D",
+    "TFO_COOKIE_ZERO=b7c12350a90dc8f5",
+    "-D",
     "CODE=host_unreachable",
 ];
 /// The same over IPv6, as its own command has it.
-const IPV6: [&str; 9] = [
+const IPV6: [&str; 11] = [
     "--ip_version=ipv6",
     "--mtu=1520",
     "--local_ip=fd3d:0a0b:17d6::1",
@@ -120,6 +123,8 @@ const IPV6: [&str; 9] = [
     "--remote_ip=fd3d:fa7b:d17d::1",
     "-D",
     "TFO_COOKIE=c1d1e9742a47a9bc",
+    "-D",
+    "TFO_COOKIE_ZERO=82af1a8f9a205c34",
     "-D",
     "CODE=address_unreachable",
 ];

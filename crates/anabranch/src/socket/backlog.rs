@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use tcp::FastOpenTerms;
 use wire::Instant;
 
 #[derive(Debug)]
@@ -101,9 +102,12 @@ impl<S> Backlog<S> {
         self.state.lock().options = Some(options);
     }
 
-    /// May connections be open before their handshake is over (RFC 7413)?
-    pub(crate) fn fast_open(&self) -> bool {
-        self.state.lock().fast_open() > 0
+    /// May connections be open before their handshake is over (RFC 7413), and by which cookies?
+    pub(crate) fn fast_open(&self) -> Option<FastOpenTerms> {
+        let state = self.state.lock();
+        let options = state.options.as_ref().filter(|options| options.fast_open > 0)?;
+        let (key, without_cookie) = (options.fast_open_key, options.fast_open_without_cookie);
+        Some(FastOpenTerms { key, without_cookie })
     }
 
     /// May one more? Then [`Backlog::early_ended`] follows.

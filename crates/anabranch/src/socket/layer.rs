@@ -11,7 +11,7 @@ use net::{Application, Call, ConnId, Datagram, RawDatagram};
 use organizations::Clock;
 use std::sync::Arc;
 use std::task::Waker;
-use tcp::{Events, Tcb};
+use tcp::{Events, FastOpenTerms, Tcb};
 use wire::{Address, Endpoint, FlowKey, Instant};
 
 /// The socket layer of one unit.
@@ -105,7 +105,7 @@ impl Application for SocketLayer {
         listener.half_open_limit_reached()
     }
 
-    fn fast_open(&self, listener: &Arc<ListenerShared>) -> bool {
+    fn fast_open(&self, listener: &Arc<ListenerShared>) -> Option<FastOpenTerms> {
         listener.fast_open()
     }
 
@@ -197,6 +197,10 @@ impl Application for SocketLayer {
 
     fn tos(socket: &Arc<TcpShared>) -> u8 {
         socket.tos() & !wire::ipv4::ECN
+    }
+
+    fn may_be_cut(socket: &Arc<TcpShared>) -> bool {
+        socket.allow_fragments()
     }
 
     fn datagram_ttl(socket: &Arc<UdpShared>) -> u8 {

@@ -14,7 +14,7 @@ use crate::wait::Waiters;
 use net::ConnId;
 use net::application::ConnectError;
 use platform::Mutex;
-use platform::atomic::{AtomicU8, Ordering};
+use platform::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::Arc;
 use std::task::Waker;
 use tcp::{ReceiveQueue, Tcb};
@@ -123,6 +123,7 @@ pub(crate) struct TcpShared {
     state: Mutex<State>,
     pub(crate) ttl: Ttl,
     tos: AtomicU8,
+    allow_fragments: AtomicBool,
     /// What it is opened with.
     options: Option<Arc<TcpOptions>>,
 }
@@ -174,7 +175,9 @@ impl TcpShared {
             is_closing: false,
         };
         let tos = AtomicU8::new(tos);
-        TcpShared { state: Mutex::new(state), ttl: Ttl::default(), tos, options }
+        let cut = options.as_ref().is_some_and(|o| o.allow_fragments);
+        let (state, allow_fragments) = (Mutex::new(state), AtomicBool::new(cut));
+        TcpShared { state, ttl: Ttl::default(), tos, allow_fragments, options }
     }
 
     /// The socket of a passive open by `listener`.
@@ -199,6 +202,10 @@ impl TcpShared {
     #[inline]
     pub(crate) fn tos(&self) -> u8 {
         self.tos.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn allow_fragments(&self) -> bool {
+        self.allow_fragments.load(Ordering::Relaxed)
     }
 
     /// The connection has this name now. Returns whether it had none before.
@@ -449,7 +456,7 @@ impl State {
     /// queues have together.
     fn take(&mut self, tcb: &mut Tcb, wakes: &mut Vec<Waker>) {
         let before = (self.unread.len(), self.eof);
-        while let Some(slice) = tcb.pop_slice(usize::MAX) {
+        while let Some(slice) = tcb.take_out() {
             // Nobody will read it: it is acknowledged and forgotten, as by
             // shutdown(2).
             if !self.shut_read {

@@ -9,6 +9,7 @@ mod discovery;
 mod dns;
 mod ends;
 mod fast_open;
+mod fragments;
 mod groups;
 mod host;
 mod names;
@@ -17,6 +18,7 @@ mod posted;
 mod start;
 mod tasks;
 mod ttl;
+mod watched;
 
 use anabranch::Stack;
 use anabranch::device::{fault, memory};

@@ -57,13 +57,14 @@ pub fn output(
     if total > usize::from(u16::MAX) {
         return Err(packet);
     }
+    let atomic = meta.whole || (is_tcp && !meta.may_be_cut);
     let header = ipv4::Header {
         // An atomic datagram needs no identification (RFC 6864 4.1).
-        identification: match whole && is_tcp {
+        identification: match whole && is_tcp && atomic {
             true => 0,
             false => ip.identifications.next(meta.destination),
         },
-        dont_fragment: is_tcp || meta.whole,
+        dont_fragment: atomic,
         tos: meta.tos,
         ttl: match meta.ttl {
             0 if meta.group && destination.is_multicast() => MULTICAST_TTL,

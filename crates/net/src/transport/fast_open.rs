@@ -6,7 +6,7 @@ use crate::application::Application;
 use crate::config::InterfaceConfig;
 use crate::connections::Connections;
 use crate::fast_open::Answer;
-use tcp::{FastOpenVerdict, Outgoing, Tcb};
+use tcp::{FastOpenCookies, FastOpenVerdict, Outgoing, Tcb};
 use wire::packet::ChecksumState;
 use wire::tcp::{FastOpen, Header};
 use wire::{FlowKey, Instant, Packet, Parts, checksum, protocol, tcp as header};
@@ -65,9 +65,17 @@ impl Syn {
         transport: &Transport<A>,
         cx: &Cx<'_, A, C>,
     ) -> Option<FastOpenVerdict> {
-        let option = self.option.filter(|_| cx.app.fast_open(listener))?;
-        let ends = (flow.remote.address, flow.local.address);
-        Some(transport.fast_open.judge(option, ends, cx.now, transport.config.epoch))
+        if self.option.is_none() && self.payload.is_empty() {
+            return None;
+        }
+        let terms = cx.app.fast_open(listener)?;
+        if terms.without_cookie {
+            return Some(FastOpenVerdict { open: true, cookie: None });
+        }
+        let (option, ends) = (self.option?, (flow.remote.address, flow.local.address));
+        let own = terms.key.map(FastOpenCookies::of_key);
+        let cookies = own.as_ref().unwrap_or(&transport.fast_open);
+        Some(cookies.judge(option, ends, cx.now, transport.config.epoch))
     }
 
     /// Begins a connection by it. Returns whether that is the application's at once.

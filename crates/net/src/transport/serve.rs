@@ -206,19 +206,26 @@ impl<A: Application> Transport<A> {
             want_sum: !interface.transmit_checksum,
         };
         let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));
+        let cut = A::may_be_cut(&connection.user);
         let Connection { flow, tcb, way: taken, .. } = connection;
         let mut sent = 0;
         while sent < quota && tcb.wants_transmit() {
-            let plain = down.plain((flow, &mut *taken), (ttl, tos), (&mut *tcb, offload), counters);
+            let plain = match cut {
+                false => {
+                    down.plain((flow, &mut *taken), (ttl, tos), (&mut *tcb, offload), counters)
+                }
+                true => None,
+            };
             let (repeat, by) = match plain {
                 Some(plain) => (SegmentTemplate::of(&plain.pattern, interface), Some(plain.by)),
-                None if (tcb.may_poll_bare() || tcb.may_poll_syn())
+                None if !cut
+                    && (tcb.may_poll_bare() || tcb.may_poll_syn())
                     && bare_way((flow, &mut *taken), (ttl, tos), tcb, counters, down) =>
                 {
                     (None, None)
                 }
                 None => {
-                    let way = (interface, (ttl, tos), offload);
+                    let way = (interface, (ttl, tos, cut), offload);
                     let Some(long) = long_way(flow, tcb, way, now, counters, down) else { break };
                     long
                 }
@@ -314,13 +321,13 @@ fn bare_way(
     down.bare(flow, service, tcb, counters)
 }
 
-/// Sends the next segment of `tcb`, whatever it is, by an interface like this; `None` if there is
-/// none.
+/// Sends the next segment of `tcb`, whatever it is, by an interface like this, with such a time
+/// to live and type of service, which routers may cut or not; `None` if there is none.
 #[inline(never)]
 fn long_way(
     flow: &FlowKey,
     tcb: &mut Tcb,
-    (interface, (ttl, tos), offload): (&InterfaceConfig, (u8, u8), TransmitOffload),
+    (interface, (ttl, tos, cut), offload): (&InterfaceConfig, (u8, u8, bool), TransmitOffload),
     now: Instant,
     counters: &mut Counters,
     down: &mut impl Below,
@@ -332,18 +339,19 @@ fn long_way(
         && let Some(option) = tcb.syn_option()
     {
         let mut packet = fast_open::packet(flow, segment, option, interface);
-        (packet.meta_mut().ttl, packet.meta_mut().tos) = (ttl, tos);
+        let meta = packet.meta_mut();
+        (meta.ttl, meta.tos, meta.may_be_cut) = (ttl, tos, cut);
         down.send(packet, counters);
         return Some((None, None));
     }
-    let repeat = SegmentTemplate::new(segment, tcb.mss(), interface);
+    let repeat = SegmentTemplate::new(segment, tcb.mss(), interface).filter(|_| !cut);
     let service = (ttl, if segment.ect { tos | wire::ipv4::ECT_0 } else { tos });
-    if let Some(known) = down.express(flow, service, segment, counters) {
+    if !cut && let Some(known) = down.express(flow, service, segment, counters) {
         return Some((repeat, Some(known)));
     }
     let (mut packet, base) = tcp_output::packet(flow, segment, interface);
-    packet.meta_mut().ttl = ttl;
-    packet.meta_mut().tos |= tos;
+    let meta = packet.meta_mut();
+    (meta.ttl, meta.tos, meta.may_be_cut) = (ttl, meta.tos | tos, cut);
     let by = down.send(packet, counters).map(|by| (by, base.into()));
     Some((repeat, by))
 }

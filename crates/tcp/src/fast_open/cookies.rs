@@ -45,6 +45,15 @@ enum Worth {
     Old,
 }
 
+/// What a listener says of its cookies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// They are made with this key; `None`: with the host's.
+    pub key: Option<FastOpenKey>,
+    /// None is needed.
+    pub without_cookie: bool,
+}
+
 /// What a server does about the option of a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -59,6 +68,11 @@ impl FastOpenCookies {
     /// come from a secret random `key`.
     pub fn new(key: [u8; 16], fixed: Option<FastOpenKey>) -> FastOpenCookies {
         FastOpenCookies { key: fixed.unwrap_or(FastOpenKey(key)), fixed: fixed.is_some() }
+    }
+
+    /// Cookies with this key.
+    pub fn of_key(key: FastOpenKey) -> FastOpenCookies {
+        FastOpenCookies { key, fixed: true }
     }
 
     /// The key of a span of time.
@@ -101,9 +115,13 @@ impl FastOpenCookies {
         let span = (epoch.as_secs() + now.as_millis() / 1000) / LIFE.as_secs();
         let worth = match option.is_request() {
             true => Worth::Nothing,
-            false => self.worth(option, (remote, local), span),
+            false => self.worth(option.with_experimental(false), (remote, local), span),
         };
-        let fresh = || self.key_of(span).cookie(remote, local);
+        // In the option that was asked by.
+        let fresh = || {
+            let cookie = self.key_of(span).cookie(remote, local);
+            cookie.with_experimental(option.is_experimental())
+        };
         Verdict { open: worth != Worth::Nothing, cookie: (worth != Worth::Good).then(fresh) }
     }
 }

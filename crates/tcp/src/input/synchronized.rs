@@ -107,7 +107,7 @@ impl Tcb {
             // RFC 7323 3.2/3
             // RFC 7323 3.2: a segment without timestamps is dropped without an answer;
             // a SYN still deserves its challenge.
-            return h.flags.syn();
+            return h.flags.syn() || self.config.missing_timestamps;
         };
         let old = (value.wrapping_sub(self.ts.recent) as i32) < 0
             && now.since(self.ts.recent_at) < TIMESTAMP_LIFE

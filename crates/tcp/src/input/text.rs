@@ -15,6 +15,7 @@ impl Tcb {
         if !self.state.may_receive() || (len == 0 && !h.flags.fin()) {
             return;
         }
+        let edge = self.rcv.edge;
         let (seq, len, fin) = self.trim(h, &mut payload, len);
         let beyond = self.assembler.as_ref().is_some_and(|a| a.end().after(seq + len));
         if fin && self.rcv.fin.is_none() && !beyond {
@@ -43,7 +44,15 @@ impl Tcb {
             self.deliver(payload);
         }
         if self.rcv.fin == Some(self.rcv.nxt) {
+            if !fin {
+                // It has waited for this segment.
+                self.ack_now();
+            }
             self.fin(now);
+        } else if self.rcv.edge != edge {
+            // It ran over the window. Who reads meanwhile opens that, and one acknowledgment says
+            // both then (as on Linux).
+            self.delay_ack(now);
         } else if len > 0 {
             self.schedule_ack(now);
         } else {
@@ -68,17 +77,24 @@ impl Tcb {
             edge = edge.earliest(end);
         }
         let room = (edge.distance_from(seq) as i32).max(0) as u32;
-        if len > room {
+        if len > room && self.takes_whole(seq, len, room) {
+            self.rcv.edge = seq + len;
+        } else if len > room {
             cut_back(payload, room as usize);
             (len, fin) = (room, false);
             self.ack_now();
         }
-        if fin && (seq + len).after_or_at(self.rcv.edge) {
-            // It has a number of its own, and that is beyond the window.
-            fin = false;
-            self.ack_now();
-        }
+        // A FIN needs no room: it may stand just behind the window (as on Linux; some senders
+        // have it there, and would go on to send it).
         (seq, len, fin)
+    }
+
+    /// Is a segment that runs over the window taken as it is? So it is where nothing waits to be
+    /// read, for it does no harm then (as on Linux; RFC 9293 3.10.7.4 says that one could cut it).
+    fn takes_whole(&self, seq: Seq, len: u32, room: u32) -> bool {
+        let empty = self.receive.is_empty() && self.rcv.outside == 0 && self.assembler.is_none();
+        let next = seq == self.rcv.nxt && self.rcv.fin.is_none();
+        empty && next && room > 0 && len <= u16::MAX.into() && self.flags.pressure == Pressure::None
     }
 
     /// Learns how long the peer's full segments are from what came: `len` bytes in
@@ -202,12 +218,33 @@ impl Tcb {
         }
     }
 
+    /// Does the acknowledgment of the FIN, which is next, wait a little? Whoever has read all
+    /// closes too, nearly always at once: its FIN acknowledges this one, and nothing goes before it
+    /// (RFC 1122 4.2.3.2; as Linux). But not where more than a segment is to be acknowledged, nor
+    /// where the peer sends its FIN into a closed window, or has sent no more than a SYN.
+    fn fin_may_wait(&self) -> bool {
+        let waiting = self.rcv.nxt.distance_from(self.rcv.acked);
+        self.state == State::Established
+            && waiting < self.rcv.full.into()
+            && self.received_total > 0
+            && self.rcv.edge != self.rcv.nxt
+            && !self.has_syn_data()
+    }
+
     /// The FIN is next.
     pub(super) fn fin(&mut self, now: Instant) {
+        // Whether something came twice is of no use to a peer that has sent all.
+        self.acks.dsack = None;
+        let waits = self.fin_may_wait();
         self.rcv.nxt += 1;
+        self.rcv.edge = self.rcv.edge.latest(self.rcv.nxt);
         self.assembler = None;
-        self.ack_now();
         self.events.add(Events::PEER_CLOSED | Events::READABLE);
+        if waits {
+            self.delay_ack(now)
+        } else {
+            self.ack_now()
+        }
         match self.state {
             State::Established => self.state = State::CloseWait,
             // RFC 9293 3.10.7.4: had our FIN been acknowledged, it would be
@@ -231,7 +268,14 @@ impl Tcb {
         } else if self.quick_acks > 0 {
             self.quick_acks -= 1;
             self.ack_now();
-        } else if self.timers.delayed_ack == Instant::FAR_FUTURE {
+        } else {
+            self.delay_ack(now);
+        }
+    }
+
+    #[inline(always)]
+    fn delay_ack(&mut self, now: Instant) {
+        if self.timers.delayed_ack == Instant::FAR_FUTURE {
             self.timers.delayed_ack = now.after_nanos(self.acks.delay);
         }
     }

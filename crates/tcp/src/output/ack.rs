@@ -114,6 +114,13 @@ impl Tcb {
         field as u16
     }
 
+    /// Does the peer know only the window of our SYN, which ends at `edge`, or behind that by what
+    /// came with a SYN?
+    fn is_told_by_syn(&self, edge: Seq) -> bool {
+        let behind = || self.has_syn_data() && self.rcv.edge.before_or_at(edge + u16::MAX.into());
+        self.rcv.edge == edge || behind()
+    }
+
     /// Has reading opened the window so much that the peer has to know? It has
     /// to gain two segments, and double what the peer may still send. While the
     /// peer knows only the window of our SYN, whose field is not scaled, it also has
@@ -125,8 +132,14 @@ impl Tcb {
         if known > self.rcv.limit / 2 {
             return false;
         }
-        let first = self.rcv.limit.min(u16::MAX.into());
-        if known > first / 2 && self.rcv.edge == self.rcv.irs + 1 + first {
+        self.is_worth_telling(known)
+    }
+
+    /// The same of a window of which the peer knows so much, less than half of the buffer.
+    #[inline(never)]
+    fn is_worth_telling(&self, known: u32) -> bool {
+        let first = self.first_window(self.rcv.limit);
+        if known > first / 2 && self.is_told_by_syn(self.rcv.irs + 1 + first) {
             return false;
         }
         // More than the field can say is not worth telling.

@@ -87,7 +87,7 @@ impl Tcb {
             ack,
             flags,
             // RFC 7323 2.2: the window of a SYN is never scaled
-            window: self.rcv.limit.min(u16::MAX.into()) as u16,
+            window: self.first_window(self.rcv.limit) as u16,
             mss: self.rcv.mss,
             window_scale: self.rcv.shift,
             timestamps: (self.timestamp(now), echo),
@@ -108,7 +108,7 @@ impl Tcb {
         let mut header = self.header(self.snd.iss, flags, now);
         // RFC 7323 2.2: the window of a SYN is never scaled
         self.rcv.edge = edge;
-        header.window = self.rcv.limit.min(u16::MAX.into()) as u16;
+        header.window = self.first_window(self.rcv.limit) as u16;
         header.options.mss = Some(self.rcv.mss);
         header.options.window_scale = self.rcv.scaling.then_some(self.rcv.shift);
         header.options.sack_permitted = self.flags.sack;

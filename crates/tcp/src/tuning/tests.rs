@@ -1,5 +1,5 @@
 use crate::harness::*;
-use crate::{Config, Pressure};
+use crate::{Config, Pressure, TransmitOffload};
 
 /// A peer 200 ms away, that sends as much as it may.
 fn far(config: Config) -> Peer {
@@ -174,4 +174,29 @@ fn a_buffer_smaller_than_the_scale_of_the_window_takes_something() {
         p.out();
     }
     assert!(seq > 100_000, "{seq}");
+}
+
+#[test]
+fn a_buffer_that_is_chosen_before_the_handshake_has_a_scale_and_a_first_window_of_its_own() {
+    for (buffer, scale, first) in [
+        (20_700, 0, 20_000),
+        (900, 0, 900),
+        (1000, 0, 1000),
+        (70_000, 1, 65_535),
+        (9 << 20, 7, 65_535),
+    ] {
+        let mut p = Peer::connecting(Config::default());
+        p.tcb.set_receive_buffer(buffer);
+        let syn = p.tcb.poll_transmit(p.now, TransmitOffload::default()).expect("a SYN").header;
+        assert_eq!((syn.window, syn.options.window_scale), (first, Some(scale)));
+        let mut p = Peer::accepting(Config::default());
+        p.tcb.set_receive_buffer(buffer);
+        p.tcb.check_invariants();
+        let answer = p.tcb.poll_transmit(p.now, TransmitOffload::default()).expect("a SYN").header;
+        assert_eq!((answer.window, answer.options.window_scale), (first, Some(scale)));
+        assert_eq!(p.tcb.info().receive_window, first.into());
+        // Later it may be another, but the scale stays.
+        p.tcb.set_receive_buffer(1 << 20);
+        assert_eq!(p.tcb.info().receive_shift, scale);
+    }
 }

@@ -276,6 +276,11 @@ impl TcpShared {
         self.tos.store(tos, Ordering::Relaxed);
     }
 
+    /// Routers may cut what is sent from now on, or not.
+    pub(crate) fn set_allow_fragments(&self, allow: bool) {
+        self.allow_fragments.store(allow, Ordering::Relaxed);
+    }
+
     /// What the socket was opened with.
     pub(crate) fn options(&self) -> Option<&TcpOptions> {
         self.options.as_deref()

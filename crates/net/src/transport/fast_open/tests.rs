@@ -167,3 +167,35 @@ fn a_flood_of_syns_with_data_shows_an_application_nothing() {
     assert_eq!(host.domain.app.read, b"");
     assert_eq!(host.domain.app.opened_early, 0);
 }
+
+#[test]
+fn who_asks_by_the_option_of_the_experiments_is_answered_by_it() {
+    let mut host = listening(9, |_| ());
+    let usual = cookie(&mut host, PEER, 1000);
+    let ask = FastOpen::REQUEST.with_experimental(true);
+    let out = host.take(&syn(PEER, 1001, Some(ask), b""));
+    let told = option(&out).expect("a cookie");
+    assert_eq!(told, usual.with_experimental(true));
+    host.take(&syn(PEER, 1002, Some(told), b"question"));
+    assert_eq!(host.domain.app.read, b"question");
+}
+
+#[test]
+fn a_listener_may_have_a_key_of_its_own_or_need_none() {
+    let mut host = listening(9, |_| ());
+    let of_host = cookie(&mut host, PEER, 1000);
+    host.domain.app.fast_open_terms.key = Some(tcp::FastOpenKey([7; 16]));
+    let own = cookie(&mut host, PEER, 1001);
+    assert_ne!(own, of_host);
+    host.take(&syn(PEER, 1002, Some(of_host), b"not so "));
+    assert!(host.domain.app.read.is_empty());
+    host.take(&syn(PEER, 1003, Some(own), b"so "));
+    assert_eq!(host.domain.app.read, b"so ");
+
+    host.domain.app.fast_open_terms.without_cookie = true;
+    host.take(&syn(PEER, 1004, None, b"and without"));
+    assert_eq!(host.domain.app.read, b"so and without");
+    // What brings no data, and asks for nothing, is an ordinary handshake.
+    host.take(&syn(PEER, 1005, None, b""));
+    assert_eq!(host.domain.app.opened_early, 2);
+}

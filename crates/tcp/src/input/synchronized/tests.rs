@@ -292,6 +292,14 @@ mod paws {
         let mut p = peer();
         p.say(".", 1, 1, 10);
         assert_eq!((p.tcb.received(), p.out().len()), (0, 0));
+        // Linux takes it.
+        let mut p = Peer::established(Config { missing_timestamps: true, ..Config::default() });
+        assert!(p.tcb.flags.timestamps);
+        p.say(".", 1, 1, 10);
+        p.send(10);
+        p.out();
+        p.say(".", 11, 11, 0);
+        assert_eq!((p.tcb.received(), p.tcb.queued()), (10, 0));
     }
 }
 

@@ -113,16 +113,17 @@ fn a_batch_with_more_holes_than_blocks_is_acknowledged_more_than_once() {
 
 #[test]
 fn what_exceeds_the_window_is_cut_off() {
-    let mut p = Peer::established(Config { receive_buffer: 1500, ..bare() });
-    p.say("F.", 1, 1, 2000);
-    assert_eq!((p.tcb.received(), p.tcb.state()), (1500, State::Established));
-    assert_eq!(p.out(), [s(".", 1, 0, 1501)]);
-    p.say(".", 1501, 1, 1);
-    assert_eq!((p.tcb.received(), p.out()), (1500, vec![s(".", 1, 0, 1501)]));
-    let mut buf = [0; 2000];
-    assert_eq!(p.tcb.receive(&mut buf), Ok(1500));
-    assert_eq!(p.out(), [s(".", 1, 0, 1501)], "a window update");
-    p.say("F.", 1501, 1, 500);
+    let mut p = Peer::established(Config { receive_buffer: 2000, ..bare() });
+    p.say(".", 1, 1, 10);
+    p.say("F.", 11, 1, 2500);
+    assert_eq!((p.tcb.received(), p.tcb.state()), (2000, State::Established));
+    assert_eq!(p.out(), [s(".", 1, 0, 2001)]);
+    p.say(".", 2001, 1, 1);
+    assert_eq!((p.tcb.received(), p.out()), (2000, vec![s(".", 1, 0, 2001)]));
+    let mut buf = [0; 2500];
+    assert_eq!(p.tcb.receive(&mut buf), Ok(2000));
+    assert_eq!(p.out(), [s(".", 1, 0, 2001)], "a window update");
+    p.say("F.", 2001, 1, 500);
     assert_eq!(p.tcb.state(), State::CloseWait);
     assert_eq!((p.tcb.receive(&mut buf), p.tcb.receive(&mut buf)), (Ok(500), Ok(0)));
     assert!(p.tcb.eof());
@@ -235,16 +236,70 @@ fn the_size_of_segments_that_were_put_together_is_told() {
 }
 
 #[test]
-fn a_fin_beyond_the_window_has_not_come() {
-    let mut p = Peer::established(Config { receive_buffer: 1500, ..bare() });
-    p.say("F.", 1, 1, 1500);
-    assert_eq!((p.tcb.received(), p.tcb.state()), (1500, State::Established));
-    assert_eq!(p.out(), [s(".", 1, 0, 1501)]);
-    p.say("F.", 1501, 1, 0);
-    assert_eq!(p.tcb.state(), State::Established, "nor into a closed window");
-    assert_eq!(p.out(), [s(".", 1, 0, 1501)]);
-    p.tcb.receive(&mut [0; 1500]).unwrap();
+fn a_fin_needs_no_room_but_what_stands_before_it() {
+    let small = Config { receive_buffer: 2000, max_receive_buffer: 2000, ..bare() };
+    let mut p = Peer::established(small.clone());
+    p.say(".", 1, 1, 900);
+    p.say("F.", 901, 1, 1200);
+    assert_eq!((p.tcb.received(), p.tcb.state()), (2000, State::Established), "its data is cut");
+    assert_eq!(p.out(), [s(".", 1, 0, 2001)]);
+    p.say("F.", 2001, 1, 0);
+    assert_eq!((p.tcb.state(), p.out()), (State::CloseWait, vec![s(".", 1, 0, 2002)]));
+    assert_eq!(p.tcb.info().receive_window, 0);
+    let mut p = Peer::established(small);
+    p.say("F.", 1, 1, 2000);
+    assert_eq!((p.tcb.received(), p.tcb.state()), (2000, State::CloseWait));
+    assert_eq!(p.out(), [s(".", 1, 0, 2002)]);
+}
+
+#[test]
+fn what_runs_over_the_window_is_taken_where_nothing_waits() {
+    let small = Config { receive_buffer: 1500, max_receive_buffer: 1500, ..bare() };
+    let mut p = Peer::established(small);
+    p.say("P.", 1, 1, 60_000);
+    assert_eq!(p.tcb.received(), 60_000);
+    assert!(p.out().is_empty(), "who reads at once opens the window before it is told");
+    p.wait(40);
+    p.tcb.on_timeout(p.now);
+    assert_eq!((p.out(), p.tcb.info().receive_window), (vec![s(".", 1, 0, 60_001)], 0));
+    p.say("P.", 60_001, 1, 100);
+    assert_eq!((p.tcb.received(), p.out().len()), (60_000, 1), "nor into a closed window");
+    while p.tcb.pop_slice(usize::MAX).is_some() {}
     p.out();
-    p.say("F.", 1501, 1, 0);
-    assert_eq!((p.tcb.state(), p.out()), (State::CloseWait, vec![s(".", 1, 0, 1502)]));
+    // In order only, and once.
+    p.say(".", 60_002, 1, 5000);
+    assert_eq!(p.tcb.received(), 0);
+    p.say(".", 60_001, 1, 1);
+    assert_eq!(p.tcb.received(), 1500);
+}
+
+#[test]
+fn the_acknowledgment_of_a_fin_waits_for_ours() {
+    let mut p = Peer::established(bare());
+    p.say("P.", 1, 1, 10);
+    p.say("F.", 11, 1, 0);
+    assert_eq!((p.out(), p.tcb.state()), (vec![], State::CloseWait));
+    p.tcb.shutdown_write();
+    assert_eq!(p.out(), [s("F.", 1, 0, 12)]);
+    // But not for long,
+    let mut p = Peer::established(bare());
+    p.say("FP.", 1, 1, 10);
+    assert!(p.out().is_empty());
+    p.wait(40);
+    p.tcb.on_timeout(p.now);
+    assert_eq!(p.out(), [s(".", 1, 0, 12)]);
+    // and not at all where a whole segment waits with it, where none has come before, or where we
+    // have closed already.
+    let mut p = Peer::established(bare());
+    p.say("FP.", 1, 1, 1000);
+    assert_eq!(p.out(), [s(".", 1, 0, 1002)]);
+    let mut p = Peer::established(bare());
+    p.say("F.", 1, 1, 0);
+    assert_eq!(p.out(), [s(".", 1, 0, 2)]);
+    let mut p = Peer::established(bare());
+    p.say("P.", 1, 1, 10);
+    p.tcb.shutdown_write();
+    p.out();
+    p.say("F.", 11, 2, 0);
+    assert_eq!(p.out(), [s(".", 2, 0, 12)]);
 }

@@ -14,8 +14,10 @@ fn a_cookie_has_4_to_16_bytes_and_an_even_number() {
 
 #[test]
 fn what_is_written_is_found_behind_other_options() {
-    for cookie in [&[][..], &[1, 2, 3, 4], &[9; 8], &[5; 16]] {
+    let cookies = [&[][..], &[1, 2, 3, 4], &[9; 8], &[5; 16]];
+    for (cookie, experimental) in cookies.into_iter().flat_map(|c| [(c, false), (c, true)]) {
         let option = FastOpen::new(cookie).expect("such there are");
+        let option = option.with_experimental(experimental);
         let mut bytes = vec![1, 2, 4, 5, 0xb4, 34, 5, 1, 2, 3];
         let at = bytes.len();
         bytes.resize(at + option.len(), 0xff);
@@ -23,12 +25,18 @@ fn what_is_written_is_found_behind_other_options() {
         assert_eq!(FastOpen::find(&bytes), Some(option));
         assert!(option.len() <= 20 && option.len().is_multiple_of(4));
         assert_eq!(option.is_request(), cookie.is_empty());
+        assert_eq!(option.is_experimental(), experimental);
     }
 }
 
 #[test]
 fn what_makes_no_sense_is_none() {
-    for bytes in [&[][..], &[34], &[34, 0], &[34, 1], &[34, 9, 1], &[0, 34, 2], &[2, 200, 34, 2]] {
+    let experiments =
+        [&[254, 2][..], &[254, 3, 0xf9], &[254, 4, 0xf9, 0x88], &[254, 6, 1, 2, 3, 4]];
+    for bytes in [&[][..], &[34], &[34, 0], &[34, 1], &[34, 9, 1], &[0, 34, 2], &[2, 200, 34, 2]]
+        .into_iter()
+        .chain(experiments)
+    {
         assert_eq!(FastOpen::find(bytes), None, "{bytes:?}");
     }
 }
