@@ -53,7 +53,9 @@ impl std::error::Error for FlagsError {}
 /// The stack with what Linux cannot be told to do otherwise.
 fn linux() -> TcpConfig {
     let tcp = TcpConfig::default().with_quick_acks(16).with_linear_syn_retries(4);
+    // Its queueing discipline paces, if any, and scripts choose one that does not.
     tcp.with_missing_timestamps(true)
+        .with_pacing(false)
         .with_counter_options(CounterOptions::Always)
         .with_ecn_everywhere(true)
 }

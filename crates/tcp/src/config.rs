@@ -40,6 +40,11 @@ pub struct Config {
     /// stops once the connection answers what it receives. Linux has 16, which is one
     /// packet more for a short connection. Default 0.
     pub quick_acks: u8,
+    /// On a path of 5 ms or more, what a window of more than 64 KiB lets go of leaves at a rate, and
+    /// not in bursts: twice the window in a round trip in slow start, 1.2 times later, as on Linux
+    /// with a queueing discipline that paces (fq). Controls that make a model of the path have a
+    /// rate of their own. Default true.
+    pub pacing: bool,
     /// A segment without the timestamps that both ends have agreed on counts, as on Linux: some
     /// boxes in the path take them out. RFC 7323 3.2 wants it to be dropped, for nothing then
     /// tells whether it is old. Default false.
@@ -136,6 +141,7 @@ impl Default for Config {
             delayed_ack: Duration::from_millis(40),
             quick_acks: 0,
             missing_timestamps: false,
+            pacing: true,
             // RFC 6298 2.4/1
             min_rto: Duration::from_millis(200),
             // RFC 6298 2.5/1
@@ -249,6 +255,7 @@ setters! { Config {
     with_delayed_ack delayed_ack: Duration,
     with_quick_acks quick_acks: u8,
     with_missing_timestamps missing_timestamps: bool,
+    with_pacing pacing: bool,
     with_min_rto min_rto: Duration,
     with_max_rto max_rto: Duration,
     with_initial_rto initial_rto: Duration,

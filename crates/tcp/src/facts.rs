@@ -33,8 +33,8 @@ pub(crate) struct Flags {
     pub pressure: Pressure,
     /// [`crate::Tcb::poll_transmit`] may have something to say.
     pub dirty: bool,
-    /// A pause is over, and the window leaves over a round trip.
-    pub resuming: bool,
+    /// What the window lets go of leaves at a rate, by the pacer of [`crate::congestion::Validation`].
+    pub paced: bool,
 }
 
 /// A yes that was noted and can be found again: what it says is true of what else is there, so
@@ -63,7 +63,7 @@ impl Flags {
             abort_due: false,
             pressure: Pressure::None,
             dirty: true,
-            resuming: false,
+            paced: false,
         }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn bare() -> Config {
         receive_buffer: 60_000,
         max_receive_buffer: 0,
         nagle: false,
+        pacing: false,
         congestion: crate::congestion::Algorithm::NewReno,
         ..Config::default()
     }

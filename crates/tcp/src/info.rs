@@ -22,7 +22,7 @@ impl Tcb {
             delivery_rate: self.rate.last.into(),
             reordering: self.recovery.rack.reordered,
             congestion: self.congestion.algorithm(),
-            pacing_rate: self.congestion.pacer().map_or(0, |pacer| pacer.rate()),
+            pacing_rate: self.pacing_rate(),
             recovering: self.recovery.phase != Phase::Open,
             mss: self.snd.mss,
             path_mss: self.snd.limit,

@@ -21,6 +21,7 @@ mod loss;
 mod marks;
 mod open;
 mod output;
+mod pacing;
 mod path;
 mod pressure;
 mod queue;

@@ -207,7 +207,7 @@ impl Tcb {
             self.count_marks();
             // What was found of the window under the old one says nothing of the new one's.
             self.validation = None;
-            self.flags.resuming = false;
+            self.flags.paced = false;
             // What the old one held back waits for no timer any more.
             self.touch();
             self.check_touched();

@@ -45,7 +45,7 @@ impl Tcb {
 
     /// Has TCP to say nothing but data and acknowledgments?
     pub(crate) fn has_nothing_to_tell(&self) -> bool {
-        !(self.recovery.tail_due | self.flags.probe_due | self.flags.resuming)
+        !(self.recovery.tail_due | self.flags.probe_due | self.flags.paced)
             && self.reset_reply.is_none()
             && self.assembler.is_none()
             && self.acks.dsack.is_none()

@@ -334,13 +334,13 @@ impl Tcb {
             None => self.timers.next(),
             Some(pacer) => Instant::earlier(self.timers.next(), pacer.deadline()),
         };
-        if self.flags.resuming { Instant::earlier(next, self.resumes_at()) } else { next }
+        if self.flags.paced { Instant::earlier(next, self.pace_deadline()) } else { next }
     }
 
     /// May [`Tcb::next_timeout`] be before `at`? `false` is certain, and cheaper.
     #[inline(always)]
     pub fn may_time_out_before(&self, at: Instant) -> bool {
-        self.timers.any_before(at) || self.congestion.models() || self.flags.resuming
+        self.timers.any_before(at) || self.congestion.models() || self.flags.paced
     }
 
     /// May [`Tcb::poll_transmit`] return something? `false` is certain.

@@ -44,8 +44,8 @@ impl Tcb {
         if self.congestion.pacer_mut().is_some_and(|pacer| pacer.release(now)) {
             self.touch();
         }
-        if self.flags.resuming {
-            self.release_resumed(now);
+        if self.flags.paced {
+            self.release_pace(now);
         }
     }
 

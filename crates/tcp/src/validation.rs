@@ -53,6 +53,7 @@ impl Tcb {
         } else if let Some(v) = &mut self.validation {
             v.at = now;
         }
+        self.pace(now);
     }
 
     /// Is the window no more than what was shown to get through? What limits the sender is
@@ -97,49 +98,7 @@ impl Tcb {
         v.pacer = Pacer::OFF;
         v.pacer.set(u64::from(window) * 1_000_000 / srtt, least);
         v.paced_until = now.after_micros(srtt);
-        self.flags.resuming = true;
-    }
-
-    /// Must data wait that could go at once, because a pause is over?
-    #[cold]
-    pub(crate) fn is_resuming_slowly(&self) -> bool {
-        self.validation.as_ref().is_some_and(|v| v.pacer.is_held())
-    }
-
-    /// Until when.
-    #[cold]
-    pub(crate) fn resumes_at(&self) -> Option<Instant> {
-        self.validation.as_ref().and_then(|v| v.pacer.deadline())
-    }
-
-    /// Most bytes that go out at once while a window leaves over a round trip.
-    #[cold]
-    pub(crate) fn resumed_quantum(&self) -> u32 {
-        self.validation.as_ref().map_or(u32::MAX, |v| v.pacer.quantum())
-    }
-
-    /// `len` bytes leave.
-    #[cold]
-    pub(crate) fn resumed(&mut self, len: u32, now: Instant) {
-        if let Some(v) = &mut self.validation {
-            v.pacer.on_sent(len, now);
-        }
-    }
-
-    /// Lets go of what has waited for long enough. After a round trip acknowledgments say
-    /// when more may go.
-    #[cold]
-    pub(crate) fn release_resumed(&mut self, now: Instant) {
-        let Some(v) = &mut self.validation else { return };
-        let over = now >= v.paced_until;
-        let held = v.pacer.is_held();
-        if over {
-            v.pacer = Pacer::OFF;
-            self.flags.resuming = false;
-        }
-        if held && (over || v.pacer.release(now)) {
-            self.touch();
-        }
+        self.flags.paced = true;
     }
 
     /// A loss was found without a time-out, with `flight` bytes in flight: what it counts for.

@@ -28,8 +28,8 @@ impl Tcb {
         if self.congestion.models() {
             self.tell_sent(len, now);
         }
-        if self.flags.resuming {
-            self.resumed(len, now);
+        if self.flags.paced {
+            self.note_paced(len, now);
         }
         if self.recovery.phase == Phase::Open && !again {
             return;

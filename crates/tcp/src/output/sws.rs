@@ -27,8 +27,8 @@ impl Tcb {
         if let Some(pacer) = self.congestion.pacer() {
             most = most.min(pacer.quantum());
         }
-        if self.flags.resuming {
-            most = most.min(self.resumed_quantum());
+        if self.flags.paced {
+            most = most.min(self.pace_quantum());
         }
         if most >= 2 * mss { most - most % mss } else { mss }
     }
@@ -37,7 +37,7 @@ impl Tcb {
     #[inline]
     pub(crate) fn is_paced_out(&self) -> bool {
         self.congestion.pacer().is_some_and(|pacer| pacer.is_held())
-            || (self.flags.resuming && self.is_resuming_slowly())
+            || (self.flags.paced && self.is_held_by_pace())
     }
 
     /// How many of the `unsent` bytes go out now as one; 0 is a FIN alone.
