@@ -19,7 +19,8 @@ const SLOW_START_GAIN: u64 = 400;
 const GAIN: u64 = 120;
 /// Data leaves in so many parts a second, at least.
 const QUANTA: u64 = 1000;
-/// Bytes of a part at most. A window that is no larger is let go of as it is.
+/// Bytes of a part at most. A window that is no larger is let go of as it is, and so is what is
+/// sent behind a pause.
 const QUANTUM: u32 = 64 * 1024;
 
 impl Tcb {
@@ -37,6 +38,8 @@ impl Tcb {
         let rate = u64::from(window) * gain * 10_000 / srtt;
         let quantum = (rate / QUANTA).min(QUANTUM.into()) as u32;
         v.pacer.set(rate, quantum.max(2 * u32::from(self.snd.mss)));
+        // What is short is no burst, and must not wait.
+        v.pacer.set_credit(QUANTUM);
         // As long as there are round trips.
         v.paced_until = now.after_micros(2 * srtt);
         self.flags.paced = true;

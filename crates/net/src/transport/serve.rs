@@ -201,12 +201,17 @@ impl<A: Application> Transport<A> {
         down: &mut impl Below,
     ) -> usize {
         let interface = &self.config.interfaces[interface];
+        let cut = A::may_be_cut(&connection.user);
         let offload = TransmitOffload {
-            segmentation: interface.segmentation.saturating_sub(HEADERS),
+            // What routers may cut has a name of its own each (RFC 6864 4.3), which the segments
+            // that a device makes of one have not.
+            segmentation: match cut {
+                false => interface.segmentation.saturating_sub(HEADERS),
+                true => 0,
+            },
             want_sum: !interface.transmit_checksum,
         };
         let (ttl, tos) = (A::ttl(&connection.user), A::tos(&connection.user));
-        let cut = A::may_be_cut(&connection.user);
         let Connection { flow, tcb, way: taken, .. } = connection;
         let mut sent = 0;
         while sent < quota && tcb.wants_transmit() {

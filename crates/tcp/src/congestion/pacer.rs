@@ -18,6 +18,8 @@ pub(crate) struct Pacer {
     rate: u64,
     /// Most bytes that leave at once.
     quantum: u32,
+    /// So many bytes leave as fast as the window lets them go, if little was sent before.
+    credit: u32,
     /// When what was sent has left at this rate.
     next: Instant,
     /// Nothing leaves before that.
@@ -27,11 +29,16 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// Nothing is held back.
     pub(crate) const OFF: Pacer =
-        Pacer { rate: 0, quantum: u32::MAX, next: Instant::ZERO, held: false };
+        Pacer { rate: 0, quantum: u32::MAX, credit: 0, next: Instant::ZERO, held: false };
 
     /// `rate` bytes a second from now on, at most `quantum` at once.
     pub(crate) fn set(&mut self, rate: u64, quantum: u32) {
         (self.rate, self.quantum) = (rate.max(1), quantum);
+    }
+
+    /// A sender that has sent little may send so many bytes without being held back.
+    pub(crate) fn set_credit(&mut self, credit: u32) {
+        self.credit = credit;
     }
 
     /// Bytes a second; 0: there is no bound.
@@ -55,7 +62,7 @@ impl Pacer {
         if self.rate == 0 {
             return;
         }
-        let burst = self.takes(self.quantum).max(LATE);
+        let burst = self.takes(self.quantum.max(self.credit)).max(LATE);
         self.next = self.next.max(now - burst) + self.takes(len);
         self.held = self.next > now;
     }
