@@ -108,7 +108,7 @@ impl Socket {
                 None => return Err(Errno(libc::ENOPROTOOPT)),
             },
             (libc::SOL_SOCKET, libc::SO_RCVBUF) => match options.receive_buffer {
-                Some(bytes) => 2 * bytes as c_int,
+                Some(bytes) => (bytes as c_int).saturating_mul(2),
                 None => return Err(Errno(libc::ENOPROTOOPT)),
             },
             (libc::SOL_SOCKET, libc::SO_TYPE) => libc::SOCK_STREAM,

@@ -1,9 +1,11 @@
 //! Whether routers may cut what streams send, seen on the wire.
 
 use super::watched::{hosts, take};
-use anabranch::{TcpListener, TcpOptions, TcpStream};
+use anabranch::device::{Batch, Transmit, memory};
+use anabranch::{Stack, TcpListener, TcpOptions, TcpStream};
 use std::collections::HashSet;
 use std::io::{Read, Write};
+use std::sync::{Arc, Mutex};
 
 /// Moves some, and waits until it has come.
 fn moved(from: &mut TcpStream, to: &mut TcpStream) {
@@ -56,4 +58,58 @@ fn a_listener_says_it_from_the_first_segment_on() {
     moved(&mut here, &mut there);
     let sent = take(&from_server);
     assert!(sent.len() > 3 && sent.iter().all(|sent| !sent.dont_fragment()), "{sent:?}");
+}
+
+/// A transmitter whose packets are noted: bytes of the segments that the device makes of each, and
+/// how long each is.
+struct Noting {
+    device: Box<dyn Transmit>,
+    noted: Arc<Mutex<Vec<(u16, usize)>>>,
+}
+
+impl Transmit for Noting {
+    fn transmit(&mut self, batch: &mut Batch) {
+        let mut noted = self.noted.lock().expect("no panic");
+        noted.extend(batch.iter().map(|packet| (packet.meta().gso_size, packet.len())));
+        self.device.transmit(batch);
+    }
+
+    fn room(&self) -> usize {
+        self.device.room()
+    }
+}
+
+/// Stands for a transmitter while it is wrapped.
+struct Nothing;
+
+impl Transmit for Nothing {
+    fn transmit(&mut self, batch: &mut Batch) {
+        batch.clear();
+    }
+}
+
+/// Segments that a device makes of one have one identification, and routers could cut them.
+#[test]
+fn what_may_be_cut_is_not_made_into_segments_by_a_device() {
+    let (mut left, right) = memory::pair(memory::Config::default().with_segmentation(65_000));
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    for queue in &mut left.queues {
+        let device = std::mem::replace(&mut queue.transmit, Box::new(Nothing));
+        queue.transmit = Box::new(Noting { device, noted: noted.clone() });
+    }
+    let start = |device, address: &str| {
+        Stack::builder().device(device).address(address).start().expect("a stack")
+    };
+    let (server, client) = (start(left, "10.0.0.1/24"), start(right, "10.0.0.2/24"));
+    let listener = TcpListener::bind(&server, "10.0.0.1:80").expect("bind");
+    let mut there = TcpStream::connect(&client, "10.0.0.1:80").expect("connect");
+    let (mut here, _) = listener.accept().expect("accept");
+    for (allow, whole) in [(false, false), (true, true)] {
+        here.set_allow_fragments(allow).expect("an option");
+        noted.lock().expect("no panic").clear();
+        moved(&mut here, &mut there);
+        let noted = noted.lock().expect("no panic").clone();
+        assert_eq!(noted.iter().all(|(segment, _)| *segment == 0), whole, "{noted:?}");
+        assert_eq!(noted.iter().all(|(_, len)| *len < 1600), whole, "{noted:?}");
+    }
 }

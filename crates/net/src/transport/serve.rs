@@ -201,7 +201,7 @@ impl<A: Application> Transport<A> {
         down: &mut impl Below,
     ) -> usize {
         let interface = &self.config.interfaces[interface];
-        let cut = A::may_be_cut(&connection.user);
+        let cut = A::may_be_cut(&connection.user) && connection.flow.local.address.v4().is_some();
         let offload = TransmitOffload {
             // What routers may cut has a name of its own each (RFC 6864 4.3), which the segments
             // that a device makes of one have not.

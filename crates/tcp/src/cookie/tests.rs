@@ -50,7 +50,11 @@ fn what_was_agreed_comes_back() {
                 assert_eq!(again.options.sack_permitted, sack_permitted);
                 assert_eq!(isn.seq, answer.seq);
                 let mut tcb = Tcb::accept(&config, isn, 1460, &again, now);
+                // What the listener wants for its connections came after the answer.
+                tcb.set_receive_buffer(20_000);
                 tcb.was_answered(now);
+                assert_eq!(tcb.info().receive_shift, answer.options.window_scale.unwrap_or(0));
+                assert_eq!(tcb.info().receive_window, answer.window.into());
                 tcb.input(&ack, Parts::new(), now);
                 let info = tcb.info();
                 assert_eq!(tcb.state(), State::Established);

@@ -200,3 +200,30 @@ fn a_buffer_that_is_chosen_before_the_handshake_has_a_scale_and_a_first_window_o
         assert_eq!(p.tcb.info().receive_shift, scale);
     }
 }
+
+#[test]
+fn what_moves_outside_is_not_read_by_that() {
+    let mut p = far(tuned());
+    let (mut seq, mut outside) = (1, 0);
+    // The peer uses the window up, and nobody reads.
+    for round in 0..12 {
+        let window = p.tcb.info().receive_window;
+        for _ in 0..window / 1000 {
+            p.say(".", seq, 1, 1000);
+            seq += 1000;
+        }
+        p.out();
+        while let Some(slice) = p.tcb.take_out() {
+            outside += slice.len();
+        }
+        p.tcb.set_unread_outside(outside);
+        assert!(p.out().is_empty(), "{round}: a window that did not open is not told again");
+        p.wait(200);
+        p.tcb.on_timeout(p.now);
+        p.out();
+    }
+    assert_eq!((outside, p.tcb.info().receive_buffer), (100_000, 100_000));
+    // It is when it is read.
+    p.tcb.set_unread_outside(0);
+    assert_eq!(p.out().len(), 1);
+}
