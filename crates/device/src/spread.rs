@@ -1,13 +1,15 @@
 //! [`over`]: a device of one queue for several processors.
 //!
 //! One processor reads the device, and hands each packet on to the queue of the processor
-//! that its flow belongs to; all send by the one queue, in turn. So a tunnel that has one
+//! that its flow belongs to; all send by the one queue, in turn
+//! where it is the bottleneck. So a tunnel that has one
 //! descriptor, or a source of packets that is one, serves every organization. It costs
 //! the hand-off: a device that has queues of its own is better.
 
+mod turns;
+
 use crate::memory::{Ring, queue_of};
-use crate::{Batch, Counts, Device, Medium, Queue, Receive, Transmit};
-use platform::Mutex;
+use crate::{Batch, Counts, Device, Medium, Queue, Receive};
 use platform::atomic::Ordering;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -26,7 +28,7 @@ pub fn over(device: Device, queues: usize, steering: Steering) -> Device {
     let Device { name, capabilities, ethernet, queues: mut own, counts, reports, .. } = device;
     let Queue { receive, transmit } = own.pop().expect("it has one");
     let rings: Arc<[Ring]> = (1..queues).map(|_| Ring::new(RING)).collect();
-    let transmit = Arc::new(Mutex::new(transmit));
+    let shared = turns::Shared::new(transmit, queues);
     let mut reader = Some(Reader {
         receive,
         rings: rings.clone(),
@@ -43,7 +45,7 @@ pub fn over(device: Device, queues: usize, steering: Steering) -> Device {
                 Box::new(Handed { rings: rings.clone(), index: index - 1, taken: Batch::new() })
             }
         },
-        transmit: Box::new(InTurn(transmit.clone())),
+        transmit: Box::new(shared.turn(index)),
     };
     Device {
         name,
@@ -142,21 +144,6 @@ impl Receive for Handed {
 
     fn disarm(&mut self) {
         self.rings[self.index].disarm();
-    }
-}
-
-/// The one transmitting half, which all use.
-struct InTurn(Arc<Mutex<Box<dyn Transmit>>>);
-
-impl Transmit for InTurn {
-    fn transmit(&mut self, batch: &mut Batch) {
-        if !batch.is_empty() {
-            self.0.lock().transmit(batch);
-        }
-    }
-
-    fn room(&self) -> usize {
-        self.0.lock().room()
     }
 }
 

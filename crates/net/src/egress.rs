@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use wire::Packet;
 
-/// While so many frames wait for an interface, connections send nothing by it.
+/// While so many frames of connections wait for an interface, connections send nothing by it; and
+/// while so many others do, sockets keep their datagrams for it, and who sends more has to wait.
 pub const BACKLOG: usize = 64;
-/// While so many do, sockets keep their datagrams for it, and who sends more has to wait.
-const FULL: usize = 1024;
 /// So many frames wait for an interface at most. Thousands of threads that each found room at the
 /// same time do not come to so many: only answers (of ARP, ICMP, RST) do, where nothing is taken.
-const MOST: usize = 64 * FULL;
+const MOST: usize = 65_536;
+/// To tell the kinds of frames apart, no more of them are looked at than these.
+const LOOKED_AT: usize = 4 * BACKLOG;
 
 /// Some interfaces, by their numbers. The 64th stands for all from there on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +41,47 @@ impl Interfaces {
     }
 }
 
+/// Frames before an interface, or what waits for it, by kind. Each kind has room of its own, so
+/// that neither keeps the other from sending, however much it sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Of connections.
+    pub connections: usize,
+    /// All others.
+    pub datagrams: usize,
+}
+
+/// The interfaces that connections and sockets wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocked {
+    /// For room for frames of connections.
+    pub connections: Interfaces,
+    /// For room for datagrams.
+    pub datagrams: Interfaces,
+}
+
+impl Blocked {
+    /// Does nothing wait?
+    #[inline]
+    pub fn none(self) -> bool {
+        self.connections.none() && self.datagrams.none()
+    }
+    /// Without those that are blocked in `others`, too.
+    #[inline]
+    pub fn except(self, others: Blocked) -> Blocked {
+        Blocked {
+            connections: self.connections.except(others.connections),
+            datagrams: self.datagrams.except(others.datagrams),
+        }
+    }
+}
+
+/// Is a frame a connection's?
+#[inline]
+pub fn is_of_connection(frame: &Packet) -> bool {
+    frame.meta().protocol == wire::protocol::TCP
+}
+
 /// Frames on their way out, by interface. Each interface has room of its own: one that
 /// takes nothing, or little, holds up what goes by it, and nothing else.
 #[derive(Debug, Default)]
@@ -55,13 +97,18 @@ pub struct Egress {
 struct Batch {
     frames: VecDeque<Packet>,
     /// See [`Egress::note_waiting`].
-    waiting: usize,
+    waiting: Backlog,
+    most: usize,
 }
 
 impl Egress {
     /// Room for frames of `interfaces` interfaces.
     pub fn new(interfaces: usize) -> Egress {
-        let batch = || Batch { frames: VecDeque::with_capacity(64), waiting: 0 };
+        let batch = || Batch {
+            frames: VecDeque::with_capacity(64),
+            waiting: Backlog::default(),
+            most: BACKLOG,
+        };
         Egress { batches: (0..interfaces).map(|_| batch()).collect() }
     }
     /// Adds a frame to the batch of its interface.
@@ -90,37 +137,45 @@ impl Egress {
     pub fn len(&self) -> usize {
         self.batches.iter().map(|batch| batch.frames.len()).sum()
     }
-    /// So many frames wait for the device elsewhere, behind which those here will go.
+    /// So many frames wait for the device elsewhere, behind which those here will go, and `most`
+    /// of each kind may.
     #[inline]
-    pub fn note_waiting(&mut self, interface: usize, frames: usize) {
-        self.batches[interface].waiting = frames;
+    pub fn note_waiting(&mut self, interface: usize, waiting: Backlog, most: usize) {
+        let batch = &mut self.batches[interface];
+        (batch.waiting, batch.most) = (waiting, most);
     }
     /// How many frames connections may send by an interface now: none while
-    /// [`BACKLOG`] wait for its device.
+    /// [`BACKLOG`] of theirs wait for its device.
     #[inline]
     pub fn room_by(&self, interface: usize) -> usize {
-        self.batches.get(interface).map_or(0, |batch| BACKLOG.saturating_sub(batch.ahead()))
+        self.batches.get(interface).map_or(0, Batch::room)
     }
     /// The interfaces that have no room.
     #[inline]
-    pub fn without_room(&self) -> Interfaces {
-        let mut full = Interfaces::default();
-        (0..self.batches.len()).filter(|at| self.room_by(*at) == 0).for_each(|at| full.insert(at));
+    pub fn without_room(&self) -> Blocked {
+        let mut full = Blocked::default();
+        for at in 0..self.batches.len() {
+            if self.room_by(at) == 0 {
+                full.connections.insert(at);
+            }
+            if self.is_full(at as u16, 0) {
+                full.datagrams.insert(at);
+            }
+        }
         full
     }
     /// The most that they may by any.
     #[inline]
     pub fn room(&self) -> usize {
         match &self.batches[..] {
-            [batch] => BACKLOG.saturating_sub(batch.ahead()),
-            _ => (0..self.batches.len()).map(|at| self.room_by(at)).max().unwrap_or(0),
+            [batch] => batch.room(),
+            batches => batches.iter().map(Batch::room).max().unwrap_or(0),
         }
     }
     /// Have sockets to keep what goes by this interface, once `more` frames are added?
     #[inline]
-    pub(crate) fn is_full(&self, interface: u16, more: usize) -> bool {
-        let batch = self.batches.get(usize::from(interface));
-        batch.is_some_and(|batch| batch.ahead() + more >= FULL)
+    pub fn is_full(&self, interface: u16, more: usize) -> bool {
+        self.batches.get(usize::from(interface)).is_some_and(|batch| batch.is_full(more))
     }
     /// Drops the last of what is too much for any interface to wait for it. Returns how much
     /// that was.
@@ -136,10 +191,35 @@ impl Egress {
 }
 
 impl Batch {
-    /// Frames that are here, and those before them.
+    /// Room for frames of connections. While there is some though all were theirs, they are not
+    /// told apart.
     #[inline]
-    fn ahead(&self) -> usize {
-        self.frames.len() + self.waiting
+    fn room(&self) -> usize {
+        let ahead = self.frames.len() + self.waiting.connections;
+        if ahead < self.most { self.most - ahead } else { self.room_beside_datagrams() }
+    }
+
+    #[cold]
+    fn room_beside_datagrams(&self) -> usize {
+        let datagrams = self.look().filter(|frame| !is_of_connection(frame)).count();
+        self.most.saturating_sub(self.frames.len() - datagrams + self.waiting.connections)
+    }
+
+    #[inline]
+    fn is_full(&self, more: usize) -> bool {
+        let others = self.waiting.datagrams + more;
+        self.frames.len() + others >= self.most && self.is_full_beside_connections(others)
+    }
+
+    #[cold]
+    fn is_full_beside_connections(&self, others: usize) -> bool {
+        let connections = self.look().filter(|frame| is_of_connection(frame)).count();
+        self.frames.len() - connections + others >= self.most
+    }
+
+    /// The frames that are looked at. Further ones count as of either kind.
+    fn look(&self) -> impl Iterator<Item = &Packet> {
+        self.frames.iter().take(LOOKED_AT)
     }
 
     #[inline]

@@ -62,7 +62,7 @@ pub use connections::{
 pub use counters::{Counters, DropReason};
 pub use discovery::Discovery;
 pub use domain::{Domain, HostShared};
-pub use egress::{BACKLOG, Egress, Interfaces};
+pub use egress::{BACKLOG, Backlog, Blocked, Egress, Interfaces};
 pub use fast_open::FastOpen;
 pub use groups::Groups;
 pub use neighbourhood::Neighbourhood;

@@ -137,19 +137,22 @@ struct Host {
 }
 
 fn host(device: device::Device, last: u8, processors: usize, lengths: Lengths) -> Host {
-    let address = Address::from(std::net::Ipv4Addr::new(10, 0, 0, last));
-    let mut config = Config::new(
-        vec![InterfaceConfig {
-            is_ethernet: true,
-            ethernet: device.ethernet,
-            vlan: None,
-            addresses: vec![(address, 24)],
-            mtu: device.capabilities.mtu,
-            transmit_checksum: false,
-            segmentation: 0,
-        }],
-        0,
-    );
+    host_of(vec![device], last, processors, lengths)
+}
+
+/// A host with an interface for each device, whose networks are 10.0.0.0/24, 10.0.1.0/24, ...
+fn host_of(devices: Vec<device::Device>, last: u8, processors: usize, lengths: Lengths) -> Host {
+    let address_by = |interface| Address::from(std::net::Ipv4Addr::new(10, 0, interface, last));
+    let interface = |(index, device): (usize, &device::Device)| InterfaceConfig {
+        is_ethernet: device.capabilities.medium == device::Medium::Ethernet,
+        ethernet: device.ethernet,
+        vlan: None,
+        addresses: vec![(address_by(index as u8), 24)],
+        mtu: device.capabilities.mtu,
+        transmit_checksum: false,
+        segmentation: 0,
+    };
+    let mut config = Config::new(devices.iter().enumerate().map(interface).collect(), 0);
     config.tcp = Arc::new(
         tcp::Config::default()
             .with_min_rto(Duration::from_millis(20))
@@ -159,14 +162,14 @@ fn host(device: device::Device, last: u8, processors: usize, lengths: Lengths) -
     let ours = tally.clone();
     let setup = Setup {
         config: Arc::new(config),
-        devices: vec![device],
+        devices,
         processors,
         options: Options::default(),
         application: Box::new(move |_| App { tally: ours.clone(), wakes: Vec::new() }),
         clock: Clock::start(),
         instruments: None,
     };
-    Host { running: start_with(setup, lengths).expect("it starts"), tally, address }
+    Host { running: start_with(setup, lengths).expect("it starts"), tally, address: address_by(0) }
 }
 
 fn pair(processors: usize, high: usize, ring: usize) -> [Host; 2] {
@@ -276,4 +279,37 @@ fn a_stop_with_full_queues() {
         stops(1, 64, 4);
         stops(8, 1, 2);
     }
+}
+
+/// Datagrams wait with their socket for a device that takes nothing, though another one has room,
+/// and however many the socket has by the time that the first are on their way.
+#[test]
+fn what_a_socket_has_waits_with_it_while_its_device_is_full() {
+    const COUNT: usize = 5000;
+    let config = || memory::Config::default().with_medium(device::Medium::Ip).with_ring(4);
+    let ((first, mut peer), (second, _other)) = (memory::pair(config()), memory::pair(config()));
+    let host = host_of(vec![first, second], 1, 1, Lengths::default());
+    let to = Endpoint { address: Address::from(std::net::Ipv4Addr::new(10, 0, 0, 9)), port: 9 };
+    let socket = Arc::new(parking_lot::Mutex::new(VecDeque::new()));
+    host.running.bind(host.end(53), Arc::clone(&socket));
+    socket.lock().extend((0..COUNT).map(|_| Datagram {
+        local: host.end(53),
+        remote: to,
+        payload: std::iter::once(Slice::copy_of(&[7; 100])).collect(),
+    }));
+    host.running.send(socket.clone());
+    let mut left = COUNT;
+    until("the way down is full", || {
+        std::thread::sleep(Duration::from_millis(20));
+        let before = std::mem::replace(&mut left, socket.lock().len());
+        before == left && left < COUNT
+    });
+    assert!(left > COUNT - 1000, "{left} are left: the others are too many to wait elsewhere");
+    let mut packets = Vec::new();
+    until("all have come", || {
+        peer.queues[0].receive.receive(&mut packets, 64);
+        packets.len() == COUNT
+    });
+    assert_eq!(host.running.counters().out_dropped, 0);
+    host.stop();
 }

@@ -4,7 +4,7 @@ use super::Domain;
 use crate::application::{Application, Call};
 use crate::connections::Connections;
 use crate::transport::Cx;
-use crate::{Egress, Interfaces};
+use crate::{Blocked, Egress, Interfaces};
 use std::collections::VecDeque;
 use wire::Instant;
 
@@ -66,11 +66,11 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
 
     /// The interfaces that have no room for what connections or sockets want to send.
     #[inline]
-    pub fn blocked_by(&self) -> Interfaces {
-        let mut blocked = Interfaces::default();
+    pub fn blocked_by(&self) -> Blocked {
+        let mut blocked = Blocked::default();
         if self.flushes.wait() || self.transport.is_blocked() {
-            self.flushes.note(&mut blocked);
-            self.transport.note_blocked(&mut blocked);
+            self.flushes.note(&mut blocked.datagrams);
+            self.transport.note_blocked(&mut blocked.connections);
         }
         blocked
     }

@@ -10,10 +10,6 @@ use net::{Application, Counters, DropReason, Egress};
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
 
-/// Frames that may wait for a device. Only ARP replies, and packets that have waited for
-/// one, can exceed this.
-const WAITING: usize = 1024;
-
 /// The queues of the devices that one pipeline has.
 #[derive(Default)]
 pub(super) struct Queues {
@@ -186,13 +182,7 @@ impl<A: Application> LinkLayer<A> {
         for datagram in from_ip.drain(..) {
             link::output(datagram, link, now, counters, egress);
         }
-        if egress.len() > WAITING {
-            for interface in 0..ctx.config.interfaces.len() {
-                let batch = egress.batch(interface);
-                counters.out_dropped += batch.len().saturating_sub(WAITING) as u64;
-                batch.truncate(WAITING);
-            }
-        }
+        counters.out_dropped += egress.trim() as u64;
         taken
     }
 

@@ -62,7 +62,7 @@ use crate::{Clock, Running, Setup, StartError};
 use deadline::Deadline;
 use instrument::{Instruments, QueueWatch, ThreadTimer};
 use net::ip::icmp;
-use net::{Application, Call, Config, Counters, Interfaces, Unit};
+use net::{Application, Blocked, Call, Config, Counters, Interfaces, Unit};
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use platform::mpsc;
 use platform::{ArrayQueue, SegQueue};
@@ -133,20 +133,24 @@ enum FromTransport {
 }
 
 /// The interfaces that have no room, as the link's thread tells it: by these the transport
-/// sends nothing, for the way down is the same for all.
-struct Full(AtomicU64);
+/// sends nothing, for the way down is the same for all. One word for connections, one for sockets.
+#[derive(Default)]
+struct Full([AtomicU64; 2]);
 
 impl Full {
-    fn get(&self) -> Interfaces {
-        Interfaces(self.0.load(Ordering::Acquire))
+    fn get(&self) -> Blocked {
+        let [connections, datagrams] =
+            self.0.each_ref().map(|full| Interfaces(full.load(Ordering::Acquire)));
+        Blocked { connections, datagrams }
     }
 
     /// Tells it, and wakes the transport if one of them has room again.
     #[inline]
-    fn set(&self, full: Interfaces, transport: &Bell) {
+    fn set(&self, full: Blocked, transport: &Bell) {
         let before = self.get();
         if full != before {
-            self.0.store(full.0, Ordering::Release);
+            self.0[0].store(full.connections.0, Ordering::Release);
+            self.0[1].store(full.datagrams.0, Ordering::Release);
             if !before.except(full).none() {
                 transport.ring();
             }
@@ -203,7 +207,7 @@ impl<A: Application> Pipeline<A> {
             ),
             calls: SegQueue::new(),
             stop: AtomicBool::new(false),
-            full: Full(AtomicU64::new(0)),
+            full: Full::default(),
             deadline: Deadline::new(),
             to_presentation: Queue::new(
                 lengths.presentation,

@@ -10,7 +10,7 @@ use net::ip::Routes;
 use net::observe::Observer;
 use net::published::Seen;
 use net::transport::{self, Cx, Transport};
-use net::{Application, Call, Counters, Interfaces, OwnedTable};
+use net::{Application, Blocked, Call, Counters, Interfaces, OwnedTable};
 use platform::atomic::Ordering;
 use std::collections::VecDeque;
 use wire::{Instant, Packet};
@@ -35,7 +35,7 @@ pub(super) struct TransportLayer<A: Application> {
     /// Those that wait for an interface.
     held: Vec<(u16, A::Udp)>,
     /// The interfaces that connections and sockets wait for.
-    blocked: Interfaces,
+    blocked: Blocked,
     /// There was no credit: connections wait for it.
     waits: bool,
     /// There was no room for all calls that the application makes of its own.
@@ -86,7 +86,7 @@ impl<A: Application> TransportLayer<A> {
             down: VecDeque::new(),
             flushes: VecDeque::new(),
             held: Vec::new(),
-            blocked: Interfaces::default(),
+            blocked: Blocked::default(),
             waits: false,
             cut: false,
             over: false,
@@ -151,7 +151,6 @@ impl<A: Application> TransportLayer<A> {
             any = true;
             match call {
                 call if self.over => refuse(call),
-                Call::FlushUdp(socket) => self.flushes.push_back(socket),
                 Call::Look => {
                     self.call(Call::Look, now);
                     // The link's thread does what is due, and that may be sooner than it knows.
@@ -170,7 +169,7 @@ impl<A: Application> TransportLayer<A> {
             self.held.clear();
         }
         let call = match call {
-            Call::FlushUdp(socket) => return self.flush(socket, now),
+            Call::FlushUdp(socket) => return self.flushes.push_back(socket),
             call => call,
         };
         let TransportLayer { transport, conns, app, routes, counters, .. } = self;
@@ -178,14 +177,27 @@ impl<A: Application> TransportLayer<A> {
         self.down.extend(self.transport.take_down().map(FromTransport::Packet));
     }
 
-    /// Sends what a socket has, until it goes by an interface that has no room.
-    fn flush(&mut self, socket: A::Udp, now: Instant) {
-        let full = self.ctx.pipeline().full.get();
-        let TransportLayer { transport, conns, app, routes, counters, .. } = self;
+    /// Lets sockets send until so many packets are on their way.
+    fn flush_all(&mut self, room: usize, now: Instant) {
+        while self.down.len() < room
+            && let Some(socket) = self.flushes.pop_front()
+        {
+            self.flush(socket, room, now);
+        }
+    }
+
+    /// Sends what a socket has, until it goes by an interface that has no room, or IP has none.
+    /// Its user may go on sending as fast as it is sent.
+    fn flush(&mut self, socket: A::Udp, room: usize, now: Instant) {
+        let TransportLayer { ctx, transport, conns, app, routes, counters, .. } = self;
+        let full = ctx.pipeline().full.get().datagrams;
+        let left = room.saturating_sub(self.down.len());
         let mut cx = Cx { conns, app, counters, now };
-        let is_full = |interface: u16, _| full.has(interface.into());
-        if let Some(interface) = transport.flush(&socket, &mut cx, routes, is_full) {
-            self.held.push((interface, socket));
+        let is_full = |interface: u16, more| full.has(interface.into()) || more >= left;
+        match transport.flush(&socket, &mut cx, routes, is_full) {
+            Some(interface) if full.has(interface.into()) => self.held.push((interface, socket)),
+            Some(_) => self.flushes.push_back(socket),
+            None => {}
         }
         self.down.extend(self.transport.take_down().map(FromTransport::Packet));
     }
@@ -193,7 +205,7 @@ impl<A: Application> TransportLayer<A> {
     /// Sockets whose interface has room may send again.
     #[cold]
     fn release(&mut self) {
-        let full = self.ctx.pipeline().full.get();
+        let full = self.ctx.pipeline().full.get().datagrams;
         for (interface, socket) in std::mem::take(&mut self.held) {
             if full.has(interface.into()) {
                 self.held.push((interface, socket));
@@ -261,16 +273,18 @@ impl<A: Application> TransportLayer<A> {
         if !self.held.is_empty() {
             self.release();
         }
-        while self.down.len() < room
-            && let Some(socket) = self.flushes.pop_front()
-        {
-            self.flush(socket, now);
-        }
+        // Sockets and connections have a half each, at least.
+        self.flush_all(room.div_ceil(2), now);
         let left = room.saturating_sub(self.down.len());
         let mut more = observed!(timer, observer => self.serve(now, left, observer));
+        self.flush_all(room, now);
         let mut cut = true;
         while cut && self.down.len() < room {
             match self.app.next_call() {
+                Some(Call::FlushUdp(socket)) => {
+                    self.flush(socket, room, now);
+                    more = true;
+                }
                 Some(call) => {
                     self.call(call, now);
                     more = true;
@@ -286,16 +300,17 @@ impl<A: Application> TransportLayer<A> {
         self.offer(timer.stamp());
         timer.mark(Layer::Handoff);
         self.waits = room == 0;
-        self.blocked = Interfaces::default();
-        self.transport.note_blocked(&mut self.blocked);
-        self.held.iter().for_each(|(interface, _)| self.blocked.insert((*interface).into()));
+        self.blocked = Blocked::default();
+        self.transport.note_blocked(&mut self.blocked.connections);
+        let datagrams = &mut self.blocked.datagrams;
+        self.held.iter().for_each(|(interface, _)| datagrams.insert((*interface).into()));
         more || self.cut || !self.flushes.is_empty()
     }
 
     fn serve(&mut self, now: Instant, room: usize, observer: &mut impl Observer) -> bool {
         let TransportLayer { ctx, transport, conns, app, counters, down: packets, .. } = self;
         let mut cx = Cx { conns, app, counters, now };
-        let full = ctx.pipeline().full.get();
+        let full = ctx.pipeline().full.get().connections;
         transport.serve(&mut cx, room, &mut Down { packets, full, observer })
     }
 

@@ -19,14 +19,15 @@ use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::routing::Router;
 use crate::runtime::threads::Threads;
+use crate::runtime::transmitter::Share;
 use crate::runtime::worker::DRAIN_TIMEOUT;
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
 use instrument::{Instruments, Layer, ThreadTimer, observed};
 use net::{
-    Application, Call, Config, Connections, Counters, Domain, Egress, HostShared, Interfaces,
-    OwnedTable, Unit,
+    Application, Blocked, Call, Config, Connections, Counters, Domain, Egress, HostShared,
+    Interfaces, OwnedTable, Unit,
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -48,8 +49,10 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) deadline: AtomicU64,
     /// It has more to send than there was room for.
     pub(crate) pending: AtomicBool,
-    /// [`Group::blocked_by`].
-    blocked: AtomicU64,
+    /// [`Group::blocked_by`]; its two words.
+    blocked: [AtomicU64; 2],
+    /// Of the frames that wait for its processor's devices.
+    share: Arc<Share>,
 }
 
 /// Groups of connections, or contexts of threads that share connections, and the
@@ -121,8 +124,16 @@ where
 impl<L: RawLock, A: Application, C: Connections<A::Connection>> Group<L, A, C> {
     /// The interfaces by which it would send if they had room.
     #[inline]
-    fn blocked_by(&self) -> Interfaces {
-        Interfaces(self.blocked.load(Ordering::Relaxed))
+    fn blocked_by(&self) -> Blocked {
+        let [connections, datagrams] =
+            self.blocked.each_ref().map(|by| Interfaces(by.load(Ordering::Relaxed)));
+        Blocked { connections, datagrams }
+    }
+
+    #[inline]
+    fn note_blocked(&self, by: Blocked) {
+        self.blocked[0].store(by.connections.0, Ordering::Relaxed);
+        self.blocked[1].store(by.datagrams.0, Ordering::Relaxed);
     }
 }
 
@@ -141,12 +152,14 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Result<(Arc<Self>, Receivers), StartError> {
         check(&setup, organization)?;
         let (processors, receivers) = Processors::new(&mut setup)?;
+        let interfaces = setup.config.interfaces.len();
         let group = |domain| {
             CachePadded::new(Group {
                 domain: Locked::from_parts(lock(), domain),
                 deadline: AtomicU64::new(u64::MAX),
                 pending: AtomicBool::new(false),
-                blocked: AtomicU64::new(0),
+                blocked: Default::default(),
+                share: Share::new(interfaces, None),
             })
         };
         let domains = domains(&setup.config, &mut *setup.application);
@@ -255,7 +268,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> Vec<(u16, Packet)> {
         let group = &*self.groups[index];
         let processor = self.processors.of_unit(index);
-        processor.transmitter.note(egress);
+        processor.transmitter.note(&group.share, egress);
         let room = egress.room();
         let mut resteered = Vec::new();
         let mut wakes = A::Wakes::default();
@@ -273,14 +286,14 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
-            group.blocked.store(domain.blocked_by().0, Ordering::Relaxed);
+            group.note_blocked(domain.blocked_by());
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
             if egress.is_empty() { None } else { Some(processor.transmitter.begin()) }
         });
         if let Some(out) = out {
             timer.mark(Layer::Lock);
-            out.send(egress, timer);
+            out.send(&group.share, egress, timer);
         }
         A::wake(wakes);
         timer.mark(Layer::Presentation);
@@ -345,7 +358,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     pub(crate) fn tell(&self, index: usize) {
         let (group, processor) = (&self.groups[index], self.processors.of_unit(index));
         let more = group.pending.load(Ordering::Relaxed)
-            || processor.transmitter.has_room(group.blocked_by());
+            || processor.transmitter.has_room(&group.share, group.blocked_by());
         if more || processor.transmitter.any_wait() {
             processor.sleeper.notify();
         } else {
@@ -354,28 +367,24 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         }
     }
 
-    /// Enters each of a processor's groups that has a timer due, or more to send. It
-    /// begins with group number `first`, so that each group comes first in turn where
-    /// the device takes no more than one group sends. Returns whether a group still has
-    /// more.
+    /// Enters each of a processor's groups that has a timer due, or more to send and room for
+    /// it. Returns whether a group still has more.
     pub(crate) fn own_groups(
         &self,
         processor: usize,
-        first: usize,
         egress: &mut Egress,
         timer: &mut ThreadTimer,
     ) -> bool {
         let now = self.clock.now().as_nanos();
-        // No connection has a turn while so much waits for the device.
         let transmitter = &self.processors[processor].transmitter;
-        let full = !transmitter.has_room(Interfaces::ALL);
         let mut busy = false;
-        let count = self.own(processor).count();
-        for index in self.own(processor).cycle().skip(first % count.max(1)).take(count) {
+        for index in self.own(processor) {
             let group = &self.groups[index];
-            let pending = group.pending.load(Ordering::Relaxed);
-            let released = transmitter.has_room(group.blocked_by());
-            if (pending && !full) || released || group.deadline.load(Ordering::Relaxed) <= now {
+            // No connection has a turn while so much of theirs waits for the device.
+            let pending =
+                group.pending.load(Ordering::Relaxed) && transmitter.takes_more(&group.share);
+            let released = transmitter.has_room(&group.share, group.blocked_by());
+            if pending || released || group.deadline.load(Ordering::Relaxed) <= now {
                 self.enter(index, egress, timer, |_, _, _, _| {});
             }
             busy |= group.pending.load(Ordering::Relaxed);
@@ -406,7 +415,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             let mut deadline = u64::MAX;
             for group in own.map(|index| &self.groups[index]) {
                 work |= group.pending.load(Ordering::Relaxed)
-                    || processor.transmitter.has_room(group.blocked_by());
+                    || processor.transmitter.has_room(&group.share, group.blocked_by());
                 deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
             }
             let deadline = (deadline != u64::MAX).then(|| Instant::from_nanos(deadline));

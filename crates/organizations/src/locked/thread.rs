@@ -21,8 +21,6 @@ pub(super) struct Thread<L, A: Application> {
     /// The frames received, by group; and which groups have any.
     bins: Vec<Vec<Packet>>,
     touched: Vec<usize>,
-    /// Times that own groups were looked at.
-    rounds: usize,
 }
 
 impl<L: RawLock, A: Application> Thread<L, A> {
@@ -35,7 +33,6 @@ impl<L: RawLock, A: Application> Thread<L, A> {
             egress: Egress::new(shared.config.interfaces.len()),
             bins: shared.groups.iter().map(|_| Vec::new()).collect(),
             touched: Vec::new(),
-            rounds: 0,
             received: Vec::new(),
             shared,
             index,
@@ -44,20 +41,14 @@ impl<L: RawLock, A: Application> Thread<L, A> {
     }
 
     pub(super) fn run(&mut self, timer: &mut ThreadTimer) {
-        // The device was full. Then groups without frames go first; otherwise groups
-        // with frames would always take all the room.
-        let mut full = false;
         while !self.shared.stopping.load(Ordering::Relaxed) {
             timer.begin();
             let received = worker::receive(&mut self.receivers, &mut self.received);
             timer.received(&self.received);
             self.sort();
-            let mut busy = full && self.own_groups(timer);
             self.frames(timer);
-            if !full {
-                busy = self.own_groups(timer);
-            }
-            full = self.shared.processors[self.index].transmitter.flush(timer);
+            let busy = self.shared.own_groups(self.index, &mut self.egress, timer);
+            let full = self.shared.processors[self.index].transmitter.flush(timer);
             timer.end();
             if received > 0 {
                 continue;
@@ -66,11 +57,6 @@ impl<L: RawLock, A: Application> Thread<L, A> {
                 self.shared.sleep(self.index, &mut self.receivers, most, || false);
             });
         }
-    }
-
-    fn own_groups(&mut self, timer: &mut ThreadTimer) -> bool {
-        self.rounds = self.rounds.wrapping_add(1);
-        self.shared.own_groups(self.index, self.rounds, &mut self.egress, timer)
     }
 
     /// Puts the frames received into the bins of their groups.

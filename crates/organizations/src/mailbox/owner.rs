@@ -2,10 +2,11 @@
 
 use super::{Frame, Inbox, Mailbox, Message, Shared};
 use crate::runtime::handle::refuse;
+use crate::runtime::transmitter::Share;
 use crate::runtime::worker::{BATCH, DRAIN_TIMEOUT};
 use instrument::{Layer, ThreadTimer, observed};
 use net::application::ConnectError;
-use net::{Application, Call, Domain, Egress, Interfaces};
+use net::{Application, Blocked, Call, Domain, Egress, Interfaces};
 use std::sync::Arc;
 use wire::{Instant, Packet};
 
@@ -17,6 +18,8 @@ pub(crate) struct Owner<A: Application> {
     pub(crate) mailbox: Arc<Mailbox<A>>,
     /// The processor by whose queues it sends.
     pub(crate) processor: usize,
+    /// Of the frames that wait for that one's devices.
+    share: Arc<Share>,
     /// What was in the mailbox.
     pub(crate) inbox: Inbox<A>,
     pub(crate) egress: Egress,
@@ -32,8 +35,8 @@ pub(crate) struct Owner<A: Application> {
 pub(crate) enum Round {
     /// There is more to do at once.
     Busy,
-    /// There is more to do once a device of these has taken what waits for it.
-    Full(Interfaces),
+    /// There is more to do once a device of these has taken some of what waits for it.
+    Full(Blocked),
     /// There is nothing to do.
     Idle,
 }
@@ -46,6 +49,7 @@ impl<A: Application> Owner<A> {
         processor: usize,
     ) -> Owner<A> {
         let egress = Egress::new(shared.config.interfaces.len());
+        let share = Share::new(shared.config.interfaces.len(), Some(mailbox.parker.clone()));
         let inbox = Inbox::default();
         let timer = ThreadTimer::off();
         Owner {
@@ -53,6 +57,7 @@ impl<A: Application> Owner<A> {
             domain: Box::new(domain),
             mailbox,
             processor,
+            share,
             inbox,
             egress,
             timer,
@@ -76,7 +81,7 @@ impl<A: Application> Owner<A> {
     pub(crate) fn drain_mailbox(&mut self) -> bool {
         self.timer.begin();
         let processor = self.shared.processors.of_unit(self.processor);
-        processor.transmitter.note(&mut self.egress);
+        processor.transmitter.note(&self.share, &mut self.egress);
         self.mailbox.take(&mut self.inbox);
         !self.inbox.messages.is_empty() || !self.inbox.frames.is_empty()
     }
@@ -133,7 +138,7 @@ impl<A: Application> Owner<A> {
         now: Instant,
         mut elsewhere: impl FnMut(u16, Packet) -> bool,
     ) -> Round {
-        let Owner { shared, domain, egress, timer, .. } = self;
+        let Owner { shared, domain, egress, timer, share, .. } = self;
         shared.queue.taken(std::mem::take(&mut self.taken));
         let processor = shared.processors.of_unit(self.processor);
         if domain.next_timeout().is_some_and(|at| at <= now) {
@@ -148,15 +153,15 @@ impl<A: Application> Owner<A> {
         }
         (0..lost).for_each(|_| domain.drop_foreign(true));
         if !egress.is_empty() {
-            processor.transmitter.begin().send(egress, timer);
+            processor.transmitter.begin().send(share, egress, timer);
             if processor.transmitter.any_wait() {
                 processor.sleeper.notify();
             }
         }
         self.mailbox.counters.lock().clone_from(&self.domain.counters);
         let round = match more {
-            true if processor.transmitter.has_room(Interfaces::ALL) => Round::Busy,
-            true => Round::Full(Interfaces::ALL),
+            true if processor.transmitter.takes_more(share) => Round::Busy,
+            true => Round::Full(Blocked { connections: Interfaces::ALL, ..blocked }),
             false if blocked.none() => Round::Idle,
             false => Round::Full(blocked),
         };
@@ -189,7 +194,7 @@ impl<A: Application> Owner<A> {
             return;
         }
         if let Round::Full(by) = round
-            && !out.wait_for_room(&self.mailbox.parker, by)
+            && !out.wait_for_room(&self.share, by)
         {
             return;
         }

@@ -1,16 +1,32 @@
 //! ⑨ The transmitting half of a processor's queues, where any thread may send
 //! by it: what the device cannot take now waits here, in order.
+//!
+//! Groups of connections that send by it have a [`Share`] of what may wait, each: while as
+//! much of theirs waits, they send nothing. If all had the same room, those that happen to look
+//! when the device has taken something (such as a group for which it has just brought an
+//! acknowledgment) would take all of it for ever, and the others would starve.
 
 use crate::runtime::sleeper::Parker;
 use crate::runtime::worker::{self, BACKLOG};
 use device::Transmit;
 use instrument::{Layer, ThreadTimer};
-use net::{Egress, Interfaces};
+use lines::Line;
+use net::{Blocked, Egress, Interfaces};
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
 use platform::{Mutex, MutexGuard};
+pub(crate) use share::Share;
 use std::sync::Arc;
 use sync::counted::LockCounts;
 use wire::Instant;
+
+mod lines;
+mod share;
+
+/// However many shares there are, so many frames of each may wait.
+const LEAST: usize = 2;
+
+/// What connections wait for, by any interface.
+const ANY_CONNECTION: Blocked = Blocked { connections: Interfaces::ALL, datagrams: Interfaces(0) };
 
 /// The transmitters of one queue of every device, and what waits for them.
 pub(crate) struct Transmitter {
@@ -22,6 +38,8 @@ pub(crate) struct Transmitter {
 struct Counts {
     /// Frames that wait, by interface.
     waiting: Box<[AtomicUsize]>,
+    /// Shares that have some among them, by interface.
+    active: Box<[AtomicUsize]>,
     /// Frames that were too many to wait.
     dropped: AtomicU64,
 }
@@ -30,8 +48,8 @@ struct State {
     /// None once the devices are closed.
     transmitters: Vec<Box<dyn Transmit>>,
     egress: Egress,
-    /// Threads that sleep until an interface has room again.
-    blocked: Vec<Arc<Parker>>,
+    /// Whose frames these are, by interface.
+    lines: Vec<Line>,
     counts: LockCounts,
 }
 
@@ -44,10 +62,10 @@ pub(crate) struct Sending<'a> {
 impl Transmitter {
     pub(crate) fn new(transmitters: Vec<Box<dyn Transmit>>) -> Transmitter {
         let egress = Egress::new(transmitters.len());
-        let waiting = transmitters.iter().map(|_| AtomicUsize::new(0)).collect();
-        let counts = Counts { waiting, dropped: AtomicU64::new(0) };
-        let state =
-            State { transmitters, egress, blocked: Vec::new(), counts: LockCounts::default() };
+        let zeros = || transmitters.iter().map(|_| AtomicUsize::new(0)).collect();
+        let counts = Counts { waiting: zeros(), active: zeros(), dropped: AtomicU64::new(0) };
+        let lines = transmitters.iter().map(|_| Line::default()).collect();
+        let state = State { transmitters, egress, lines, counts: LockCounts::default() };
         Transmitter { state: Mutex::new(state), counts }
     }
 
@@ -57,18 +75,23 @@ impl Transmitter {
         self.counts.waiting.iter().any(|waiting| waiting.load(Ordering::Relaxed) > 0)
     }
 
-    /// Is there room by one of these interfaces?
+    /// Has a share room for what waits for one of these interfaces?
     #[inline]
-    pub(crate) fn has_room(&self, by: Interfaces) -> bool {
-        let mut waiting = self.counts.waiting.iter().enumerate();
-        waiting.any(|(at, waiting)| by.has(at) && waiting.load(Ordering::Relaxed) < BACKLOG)
+    pub(crate) fn has_room(&self, share: &Share, by: Blocked) -> bool {
+        !by.none() && share.has_room(by, |interface| self.counts.most(interface))
     }
 
-    /// Tells `egress` what waits here.
+    /// Has it room for a connection's frame by some interface?
     #[inline]
-    pub(crate) fn note(&self, egress: &mut Egress) {
-        for (interface, waiting) in self.counts.waiting.iter().enumerate() {
-            egress.note_waiting(interface, waiting.load(Ordering::Relaxed));
+    pub(crate) fn takes_more(&self, share: &Share) -> bool {
+        self.has_room(share, ANY_CONNECTION)
+    }
+
+    /// Tells `egress` what waits here of a share.
+    #[inline]
+    pub(crate) fn note(&self, share: &Share, egress: &mut Egress) {
+        for interface in 0..self.counts.waiting.len() {
+            egress.note_waiting(interface, share.backlog(interface), self.counts.most(interface));
         }
     }
 
@@ -112,27 +135,24 @@ impl Transmitter {
         }
         let Sending { mut state, counts } = self.begin();
         timer.mark(Layer::Lock);
-        let State { transmitters, egress, blocked, .. } = &mut *state;
+        let State { transmitters, egress, .. } = &mut *state;
         worker::transmit_counted(transmitters, egress, timer);
         let left = !egress.is_empty();
-        if counts.tell(egress) && !blocked.is_empty() {
-            let blocked = std::mem::take(blocked);
-            drop(state);
-            release(blocked);
-        }
+        let released = counts.tell(&mut state, Line::leave);
+        drop(state);
+        release(released);
         left
     }
 
-    /// Notes that `parker`'s thread is about to sleep until an interface gets room, as one of
-    /// these has none; `false` if one of them has some already.
-    pub(crate) fn wait_for_room(&self, parker: &Arc<Parker>, by: Interfaces) -> bool {
-        let mut state = self.state.lock();
-        if self.has_room(by) {
+    /// Notes that the thread of a share is about to sleep until it has room for what waits for
+    /// one of these; `false` if it has some already.
+    pub(crate) fn wait_for_room(&self, share: &Share, by: Blocked) -> bool {
+        // What waits changes under the lock only.
+        let _state = self.state.lock();
+        if by.none() || self.has_room(share, by) {
             return false;
         }
-        if !parker.waits.swap(true, Ordering::Relaxed) {
-            state.blocked.push(parker.clone());
-        }
+        share.wait(by);
         true
     }
 
@@ -144,62 +164,83 @@ impl Transmitter {
         let mut state = self.begin().state;
         state.transmitters.clear();
         state.egress.clear();
-        let blocked = std::mem::take(&mut state.blocked);
-        self.counts.tell(&mut state.egress);
+        let released = self.counts.tell(&mut state, Line::leave);
         drop(state);
-        release(blocked);
+        release(released);
     }
 }
 
 /// Wakes threads that waited for room.
-fn release(blocked: Vec<Arc<Parker>>) {
-    for parker in blocked {
+fn release(parkers: Vec<Arc<Parker>>) {
+    for parker in parkers {
         parker.waits.store(false, Ordering::Relaxed);
         parker.notify();
     }
 }
 
 impl Sending<'_> {
-    /// Hands `egress` to the transmitters, behind what waits there.
+    /// Hands `egress` to the transmitters, behind what waits there. What has to wait is of `share`.
     #[inline]
-    pub(crate) fn send(mut self, egress: &mut Egress, timer: &mut ThreadTimer) {
-        let State { transmitters, egress: waiting, .. } = &mut *self.state;
+    pub(crate) fn send(mut self, share: &Arc<Share>, egress: &mut Egress, timer: &mut ThreadTimer) {
+        let State { transmitters, egress: waiting, lines, .. } = &mut *self.state;
         if transmitters.is_empty() {
             return egress.clear();
         }
-        let interfaces = 0..transmitters.len();
         if !waiting.is_empty() {
-            for interface in interfaces.clone() {
+            for (interface, line) in lines.iter_mut().enumerate() {
                 let waiting = waiting.batch(interface);
                 if !waiting.is_empty() {
+                    line.add(share, interface, egress.batch(interface));
                     waiting.append(egress.batch(interface));
                 }
             }
         }
         worker::transmit_counted(transmitters, egress, timer);
-        for interface in interfaces {
-            waiting.batch(interface).append(egress.batch(interface));
-        }
-        if waiting.is_empty() {
+        if waiting.is_empty() && egress.is_empty() {
             return;
+        }
+        self.keep(share, egress);
+    }
+
+    /// What is left waits.
+    #[cold]
+    fn keep(mut self, share: &Arc<Share>, egress: &mut Egress) {
+        let State { egress: waiting, lines, .. } = &mut *self.state;
+        for (interface, line) in lines.iter_mut().enumerate() {
+            line.add(share, interface, egress.batch(interface));
+            waiting.batch(interface).append(egress.batch(interface));
         }
         let dropped = waiting.trim();
         self.counts.dropped.fetch_add(dropped as u64, Ordering::Relaxed);
-        self.counts.tell(waiting);
+        let released = self.counts.tell(&mut self.state, Line::drop_last);
+        drop(self);
+        release(released);
     }
 }
 
 impl Counts {
-    /// Tells what waits, by the thread that has the lock. Returns whether an interface that had no room has some now.
-    fn tell(&self, egress: &mut Egress) -> bool {
-        let mut any = false;
-        for (interface, waiting) in self.waiting.iter().enumerate() {
-            let now = egress.batch(interface).len();
-            let before = waiting.load(Ordering::Relaxed);
-            waiting.store(now, Ordering::Relaxed);
-            any |= before >= BACKLOG && now < BACKLOG;
+    /// How many frames of each kind a share may have before an interface: all of them together
+    /// about [`BACKLOG`].
+    #[inline]
+    fn most(&self, interface: usize) -> usize {
+        match self.active[interface].load(Ordering::Relaxed) {
+            0 | 1 => BACKLOG,
+            active => (BACKLOG / active).max(LEAST),
         }
-        any
+    }
+
+    /// Tells what waits, after some frames are `gone` from one end of the lines. Returns those who
+    /// may go on.
+    fn tell(&self, state: &mut State, gone: lines::Take) -> Vec<Arc<Parker>> {
+        let mut touched = Vec::new();
+        for (interface, line) in state.lines.iter_mut().enumerate() {
+            let left = state.egress.batch(interface).len();
+            gone(line, interface, line.len() - left, &mut touched);
+            self.waiting[interface].store(left, Ordering::Relaxed);
+            self.active[interface].store(line.active(), Ordering::Relaxed);
+        }
+        let may_go = |share: &Arc<Share>| share.released(|interface| self.most(interface));
+        touched.iter().filter_map(may_go).collect()
     }
 }
 

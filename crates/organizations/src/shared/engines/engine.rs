@@ -143,7 +143,7 @@ impl<W: Work, A: Application> Engine<W, A> {
             let received = self.look(timer);
             let processed =
                 control.is_active(self.index) && self.work.process(began, &mut self.egress, timer);
-            let busy = shared.own_groups(self.index, 0, &mut self.egress, timer);
+            let busy = shared.own_groups(self.index, &mut self.egress, timer);
             let waiting = shared.processors[self.index].transmitter.flush(timer);
             timer.end();
             let now = shared.clock.now();

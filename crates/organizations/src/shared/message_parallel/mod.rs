@@ -99,7 +99,7 @@ impl<A: Application> Thread<A> {
                 let queue = (self.index + n) % self.queues.len();
                 received += self.take(queue, timer);
             }
-            let busy = self.shared.own_groups(self.index, 0, &mut self.egress, timer);
+            let busy = self.shared.own_groups(self.index, &mut self.egress, timer);
             let waiting = self.shared.processors[self.index].transmitter.flush(timer);
             timer.end();
             if received > 0 {
