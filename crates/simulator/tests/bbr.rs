@@ -139,17 +139,14 @@ fn one_percent_of_loss_costs_little() {
 
 /// The same over other round trips and at another rate, where buffers hold what is in flight and
 /// waits for what was lost. Over 10 ms at 100 Mbit/s 83 segments are a window, and over 20 ms at 20 Mbit/s
-/// 33: two lost of them are more than 2 %, and chance. Over those 0.92 is asked of each of eight seeds.
+/// 33: two lost of them are more than 2 %, and chance. Of these 0.92 is asked of each of eight seeds. Over 250 ms
+/// ProbeRTT costs most, and in some of 24 seeds chance takes more than 2 % in a round trip of Startup.
 #[test]
 fn it_costs_little_over_short_and_long_paths() {
     let short = (1..=8).flat_map(|seed| [(seed, 10, 100_000_000), (seed, 20, 20_000_000)]);
-    let paths = [
-        (1, 50, 100_000_000),
-        (1, 100, 100_000_000),
-        (1, 250, 100_000_000),
-        (1, 10, 1_000_000_000),
-    ];
-    for (seed, millis, rate) in short.chain(paths) {
+    let paths = [(1, 50, 100_000_000), (1, 100, 100_000_000), (1, 10, 1_000_000_000)];
+    let long = (1..=24).map(|seed| (seed, 250, 100_000_000));
+    for (seed, millis, rate) in short.chain(paths).chain(long) {
         let delay = Duration::from_millis(millis) / 2;
         let queue = (rate / 8 * millis / 1000) as usize;
         let link = LinkConfig { rate, queue, delay, loss: 0.01, ..LinkConfig::default() };
@@ -157,10 +154,10 @@ fn it_costs_little_over_short_and_long_paths() {
             let config = config.with_congestion(Algorithm::Bbr);
             config.with_max_receive_buffer(32 << 20).with_max_send_buffer(32 << 20)
         });
-        shared.pass(Duration::from_secs(4));
+        shared.pass(Duration::from_secs(6));
         let passed = shared.pass(Duration::from_secs(10));
         println!("{millis} ms, {rate} bit/s: {:.3} used", passed.used);
-        let least = if millis <= 20 { 0.92 } else { 0.9 };
+        let least = if millis <= 20 { 0.92 } else { 0.91 };
         assert!(passed.used >= least, "seed {seed}, {millis} ms, {rate} bit/s: {:.3}", passed.used);
     }
 }

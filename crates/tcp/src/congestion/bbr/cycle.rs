@@ -1,5 +1,6 @@
 //! What BBR does, and for how long (draft-ietf-ccwg-bbr 5.3).
 
+use super::model::{SURE, is_near};
 use super::{Ack, Acks, NONE, Phase, State};
 use wire::time::Duration;
 
@@ -8,6 +9,8 @@ const PROBE_RTT: Duration = Duration::from_millis(200);
 /// Acknowledgments of a round trip that have to show losses before Startup ends for them
 /// (BBRStartupFullLossCnt).
 const LOSSES: u8 = 6;
+/// So many times as much has to be lost for that while the rate still grows.
+const GROWING: u32 = 4;
 /// Round trips after which Drain is over at the latest.
 const DRAIN_ROUNDS: u32 = 3;
 /// The most round trips between two probes for more: as long as Reno takes to lose again
@@ -34,7 +37,11 @@ impl State {
         }
         let enough = self.losses.events >= if path.sack { LOSSES } else { 1 };
         let round = self.losses.round_start || !path.sack;
-        let too_much = self.is_too_much(path.lost_since, path.sent_in_flight, path.sack);
+        // While the rate grows by more than a quarter in a round trip, the path is not full, or loses a
+        // lot more than chance does.
+        let grows = path.sack && self.full.count == 0;
+        let lost = path.lost_since / if grows { GROWING } else { 1 };
+        let too_much = self.is_too_much(lost, path.sent_in_flight, path.sack);
         if round && path.recovering && enough && too_much {
             self.undo.phase = Some(Phase::Startup);
             self.full_by_losses();
@@ -67,6 +74,7 @@ impl State {
         let drained = || ack.path.in_flight <= self.inflight(self.rates.now);
         let late = || self.rounds.wrapping_sub(self.cycle.drain_from) > DRAIN_ROUNDS;
         if self.phase == Phase::Drain && (drained() || late()) {
+            self.cycle.quiet_from = self.rounds;
             self.start_down();
         }
     }
@@ -226,7 +234,7 @@ impl State {
         if self.phase != Phase::Rtt && self.least.expired && !self.idle {
             self.save_window();
             self.phase = Phase::Rtt;
-            self.least.done = None;
+            (self.least.done, self.least.before) = (None, self.least.rtt);
             self.cycle.acks = Acks::Stopping;
             self.start_round();
         }
@@ -260,6 +268,9 @@ impl State {
             return;
         }
         self.least.recent_at = self.now;
+        if is_near(self.least.recent, self.least.before) {
+            self.least.sure_until = self.now + SURE;
+        }
         self.cycle.quiet_from = self.rounds;
         self.restore_window();
         self.reset_short();

@@ -17,6 +17,9 @@ const LUMP_ROUNDS: u8 = 5;
 const RTT_LIFE: Duration = Duration::from_secs(10);
 /// BBR.ProbeRTTInterval
 pub(super) const PROBE_RTT_EVERY: Duration = Duration::from_secs(5);
+/// How long round trips that are nearly as short as the shortest confirm it, after ProbeRTT has found
+/// what was known: the next one comes after [`RTT_LIFE`] then, as in BBR's first version.
+pub(super) const SURE: Duration = Duration::from_secs(5);
 /// BBR.full_bw_count at which the path is full, and the growth below which a round trip
 /// counts, percent.
 const FULL_ROUNDS: u8 = 3;
@@ -30,6 +33,11 @@ fn lowered(short: u64, latest: u64, left: u64, spare: u64) -> u64 {
     let part = |of: u64, percent: u64| (u128::from(of) * u128::from(percent) / 100) as u64;
     let delivered = latest.saturating_add(spare) >= part(left.min(short), 100 - LOSSES);
     if delivered { short } else { latest.max(part(short, BETA)) }
+}
+
+/// Do two round trips differ by no more than 1/128?
+pub(super) fn is_near(one: u32, other: u32) -> bool {
+    one.abs_diff(other) <= one.min(other) / 128
 }
 
 /// `percent` of `n`.
@@ -138,7 +146,7 @@ impl State {
         }
         if self.losses.round_start {
             let since = self.rounds.wrapping_sub(self.cycle.quiet_from);
-            let quiet = self.phase == Phase::Rtt || since <= QUIET_ROUNDS;
+            let quiet = matches!(self.phase, Phase::Drain | Phase::Rtt) || since <= QUIET_ROUNDS;
             if self.losses.any && !self.phase.probes() && !quiet {
                 self.lower_bounds();
             }
@@ -229,8 +237,14 @@ impl State {
     pub(super) fn update_least_rtt(&mut self, ack: &Ack<'_>) {
         let (now, least) = (self.now, &mut self.least);
         least.expired = now > least.recent_at + PROBE_RTT_EVERY;
-        if let Some(rtt) = ack.sample.rtt.filter(|rtt| *rtt < least.recent || least.expired) {
-            (least.recent, least.recent_at) = (rtt.max(1), now);
+        match ack.sample.rtt {
+            Some(rtt) if rtt < least.recent || least.expired => {
+                (least.recent, least.recent_at) = (rtt.max(1), now);
+            }
+            Some(rtt) if now <= least.sure_until && is_near(rtt, least.recent) => {
+                least.recent_at = now;
+            }
+            _ => {}
         }
         if least.recent < least.rtt || now > least.at + RTT_LIFE {
             (least.rtt, least.at) = (least.recent, least.recent_at);

@@ -102,6 +102,10 @@ pub(super) struct LeastRtt {
     pub(super) recent: u32,
     /// BBR.probe_rtt_min_stamp
     pub(super) recent_at: Instant,
+    /// Until when a round trip that is nearly as short confirms `recent`.
+    pub(super) sure_until: Instant,
+    /// `rtt` when ProbeRTT began.
+    pub(super) before: u32,
     /// BBR.probe_rtt_expired
     pub(super) expired: bool,
     /// BBR.probe_rtt_done_stamp

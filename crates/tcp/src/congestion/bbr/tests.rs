@@ -239,6 +239,26 @@ fn every_five_seconds_next_to_nothing_is_in_flight() {
     assert!(l.now - from >= 4_900_000, "{}", l.now - from);
 }
 
+/// What was known is found again, and confirmed by a queue that runs empty. Where it was not, the next
+/// ProbeRTT comes after five seconds.
+#[test]
+fn the_second_time_it_is_every_ten_seconds_if_nothing_new_was_found() {
+    let mut l = line();
+    let probed = |l: &mut Line| {
+        l.until(Phase::Rtt);
+        let from = l.now;
+        l.until(Phase::Cruise);
+        from
+    };
+    let times: Vec<u64> = (0..4).map(|_| probed(&mut l)).collect();
+    let each: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(each.iter().all(|time| (9_900_000..11_000_000).contains(time)), "{each:?}");
+    // The path is longer now.
+    l.rtt *= 2;
+    let times: Vec<u64> = (0..3).map(|_| probed(&mut l)).collect();
+    assert!((5_000_000..7_000_000).contains(&(times[1] - times[0])), "{times:?}");
+}
+
 #[test]
 fn ten_times_the_rate_is_found() {
     let mut l = Line::new(200_000, 50_000, 400_000);
