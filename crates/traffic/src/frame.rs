@@ -3,12 +3,12 @@
 
 use super::Config;
 use device::{Batch, Medium};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use wire::packet::ChecksumState;
 use wire::tcp::{Flags, Options};
 use wire::{
-    Address, Endpoint, EthernetAddress, FlowKey, Packet, Parts, Seq, Slice, arp, checksum,
-    ethernet, group, ipv4, ipv6, ndp, protocol, tcp,
+    Address, EthernetAddress, Packet, Parts, Seq, Slice, arp, checksum, ethernet, group, ipv4,
+    ipv6, ndp, protocol, tcp,
 };
 
 fn word(b: &[u8], at: usize) -> Option<u16> {
@@ -51,24 +51,6 @@ fn ip_payload(front: &[u8], medium: Medium) -> Option<(usize, u8)> {
     let fragment = word(front, ip + 6)? & 0x3fff;
     let len = usize::from(front.get(ip)? & 0x0f) * 4;
     (fragment == 0 && len >= ipv4::LEN).then_some((ip + len, *front.get(ip + 9)?))
-}
-
-/// The flow of a TCP or UDP frame from the stack, as the stack names it.
-pub(super) fn flow(front: &[u8], medium: Medium) -> Option<FlowKey> {
-    let (at, protocol) = ip_payload(front, medium)?;
-    if protocol != protocol::TCP && protocol != protocol::UDP {
-        return None;
-    }
-    let ip = ip_start(front, medium)?;
-    let (local, remote) = if is_v6(front.get(ip..)?) {
-        let header = ipv6::Header::parse(front.get(ip..)?).ok()?;
-        (header.source.into(), header.destination.into())
-    } else {
-        let address = |at: usize| Some(Ipv4Addr::from_bits(long(front, ip + at)?).into());
-        (address(12)?, address(16)?)
-    };
-    let end = |address, port: usize| Some(Endpoint { address, port: word(front, at + port)? });
-    Some(FlowKey { local: end(local, 0)?, remote: end(remote, 2)? })
 }
 
 /// A TCP segment of the stack.

@@ -23,7 +23,7 @@ pub use counts::{PeerCounts, Totals};
 use buffer::Slice;
 use counts::{GOING, HELD, OPENING};
 use device::memory::{Config as Link, queue_of};
-use device::{Batch, Counts, Device, Queue, Receive, Transmit};
+use device::{Batch, Counts, Device, Medium, Queue, Receive, Transmit};
 use frame::Template;
 use platform::Event;
 use platform::Instant;
@@ -31,7 +31,7 @@ use platform::Mutex;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
-use wire::{Endpoint, FlowKey, Packet, checksum};
+use wire::{Endpoint, FlowKey, Packet, checksum, ethernet};
 
 /// How often a peer with nothing else to do looks for what was lost.
 const REPEAT: Duration = Duration::from_millis(200);
@@ -255,9 +255,16 @@ impl<P: Peer> PeerTransmit<P> {
         if queues == 1 {
             return 0;
         }
-        match frame::flow(front, self.far.link.medium) {
-            Some(flow) => self.far.link.steering.flow(&flow) as usize % queues,
-            None => queue_of(&self.far.link.steering, self.far.link.medium, front, queues),
+        let Link { steering, medium, .. } = &self.far.link;
+        let datagram = match medium {
+            Medium::Ethernet => {
+                ethernet::Header::parse(front).map_or(&[][..], |(_, at)| &front[at..])
+            }
+            Medium::Ip => front,
+        };
+        match steering.answers(datagram) {
+            Some(hash) => hash as usize % queues,
+            None => queue_of(steering, *medium, front, queues),
         }
     }
 }
@@ -265,8 +272,9 @@ impl<P: Peer> PeerTransmit<P> {
 impl<P: Peer> Transmit for PeerTransmit<P> {
     fn transmit(&mut self, batch: &mut Batch) {
         let limit = self.far.link.ring.max(1);
-        while let Some(packet) = batch.front() {
-            let queue = self.queue_for(packet.front());
+        let next = |batch: &Batch| batch.front().map(|packet| self.queue_for(packet.front()));
+        let mut of_next = next(batch);
+        while let Some(queue) = of_next {
             let station = &self.far.stations[queue];
             let mut state = station.state.lock();
             if state.out.len() >= limit {
@@ -274,11 +282,12 @@ impl<P: Peer> Transmit for PeerTransmit<P> {
             }
             // As many as are for this peer, under one lock.
             while state.out.len() < limit
-                && batch.front().is_some_and(|packet| self.queue_for(packet.front()) == queue)
+                && of_next == Some(queue)
                 && let Some(packet) = batch.pop_front()
             {
                 let State { peer, out, .. } = &mut *state;
                 peer.input(packet, out);
+                of_next = next(batch);
             }
             self.far.counts.add(queue, state.peer.counts());
             let something = !state.out.is_empty() || state.peer.ready();

@@ -104,6 +104,19 @@ impl Steering {
         hash.map_or(Steered::Any, Steered::Flow)
     }
 
+    /// The hash of frames that answer the IP datagram of TCP or UDP that starts with `front`: they
+    /// have its ends the other way round. `None` if it is of another protocol, or cannot be one.
+    #[inline]
+    pub fn answers(&self, front: &[u8]) -> Option<u32> {
+        match View::new(front) {
+            Some(view) => self.of_view(view, true),
+            None => {
+                let view = ipv6::View::new(front).filter(|view| !view.is_fragment())?;
+                Some(self.flow(&view.flow()?.reversed()))
+            }
+        }
+    }
+
     fn datagram_v6(&self, front: &[u8]) -> Steered {
         let Some(view) = ipv6::View::new(front) else { return Steered::Any };
         let flow = match view.protocol() {
@@ -117,7 +130,7 @@ impl Steering {
         flow.map_or(Steered::Any, |flow| Steered::Flow(self.flow(&flow)))
     }
 
-    /// `sent`: the datagram is one that we sent (inside an ICMP error), so the
+    /// `sent`: the datagram is one that we sent (such as that inside an ICMP error), so the
     /// flow is its reverse.
     #[inline]
     fn of_view(&self, view: View<'_>, sent: bool) -> Option<u32> {

@@ -156,3 +156,15 @@ fn ports_alone_spread_over_many_units() {
         assert!(counts.iter().all(|n| (110..440).contains(n)), "seed {seed}: {counts:?}");
     }
 }
+
+proptest! {
+    /// Who gets what is sent, of both families, is who is asked for by the answers.
+    #[test]
+    fn answers_are_steered_as_the_frames_that_they_are(flow in flow(), tcp: bool, seed: u64) {
+        let protocol = if tcp { protocol::TCP } else { protocol::UDP };
+        let steering = Steering::new(seed);
+        let answer = Steered::Flow(steering.flow(&flow));
+        prop_assert_eq!(steering.answers(&sent_by(&flow, protocol)), Some(steering.flow(&flow)));
+        prop_assert_eq!(steering.datagram(&sent_by(&flow.reversed(), protocol)), answer);
+    }
+}
