@@ -1,10 +1,9 @@
 //! [`over`]: a device of one queue for several processors.
 //!
 //! One processor reads the device, and hands each packet on to the queue of the processor
-//! that its flow belongs to; all send by the one queue, in turn
-//! where it is the bottleneck. So a tunnel that has one
-//! descriptor, or a source of packets that is one, serves every organization. It costs
-//! the hand-off: a device that has queues of its own is better.
+//! that its flow belongs to; all send by the one queue, in turn where it is the bottleneck.
+//! So a tunnel that has one descriptor, or a source of packets that is one, serves every
+//! organization. It costs the hand-off: a device that has queues of its own is better.
 
 mod turns;
 

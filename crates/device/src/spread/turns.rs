@@ -64,20 +64,25 @@ impl State {
         least.map_or(u64::MAX, |least| (least + AHEAD).saturating_sub(self.parts[index].sent))
     }
 
-    /// Offers the device the first packets of `batch`, as many as part `index` may send.
+    /// Offers the device packets of `batch`, a few at a time, as many as part `index` may send.
     fn offer(&mut self, index: usize, batch: &mut Batch, now: Instant) {
-        let mut left = self.allowed(index, now);
-        let mut first = Batch::new();
-        while left > 0
-            && let Some(packet) = batch.pop_front()
-        {
-            left = left.saturating_sub(cost(&packet));
-            first.push_back(packet);
-        }
         let costs = |batch: &Batch| batch.iter().map(cost).sum::<u64>();
-        let offered = costs(&first);
-        self.device.transmit(&mut first);
-        self.parts[index].sent += offered - costs(&first);
+        let mut first = Batch::new();
+        while first.is_empty() && !batch.is_empty() {
+            let mut left = self.allowed(index, now).min(AHEAD);
+            if left == 0 {
+                return;
+            }
+            while left > 0
+                && let Some(packet) = batch.pop_front()
+            {
+                left = left.saturating_sub(cost(&packet));
+                first.push_back(packet);
+            }
+            let offered = costs(&first);
+            self.device.transmit(&mut first);
+            self.parts[index].sent += offered - costs(&first);
+        }
         while let Some(packet) = first.pop_back() {
             batch.push_front(packet);
         }

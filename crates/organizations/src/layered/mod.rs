@@ -52,6 +52,7 @@ mod transport;
 
 pub use queue::Marks;
 
+use crate::runtime::blocked::AtomicBlocked;
 use crate::runtime::check::check;
 use crate::runtime::handle::{Family, Handle};
 use crate::runtime::routing::Router;
@@ -62,8 +63,8 @@ use crate::{Clock, Running, Setup, StartError};
 use deadline::Deadline;
 use instrument::{Instruments, QueueWatch, ThreadTimer};
 use net::ip::icmp;
-use net::{Application, Blocked, Call, Config, Counters, Interfaces, Unit};
-use platform::atomic::{AtomicBool, AtomicU64, Ordering};
+use net::{Application, Blocked, Call, Config, Counters, Unit};
+use platform::atomic::{AtomicBool, Ordering};
 use platform::mpsc;
 use platform::{ArrayQueue, SegQueue};
 use queue::{Alarm, Bell, Queue};
@@ -133,15 +134,13 @@ enum FromTransport {
 }
 
 /// The interfaces that have no room, as the link's thread tells it: by these the transport
-/// sends nothing, for the way down is the same for all. One word for connections, one for sockets.
+/// sends nothing, for the way down is the same for all.
 #[derive(Default)]
-struct Full([AtomicU64; 2]);
+struct Full(AtomicBlocked);
 
 impl Full {
     fn get(&self) -> Blocked {
-        let [connections, datagrams] =
-            self.0.each_ref().map(|full| Interfaces(full.load(Ordering::Acquire)));
-        Blocked { connections, datagrams }
+        self.0.load(Ordering::Acquire)
     }
 
     /// Tells it, and wakes the transport if one of them has room again.
@@ -149,8 +148,7 @@ impl Full {
     fn set(&self, full: Blocked, transport: &Bell) {
         let before = self.get();
         if full != before {
-            self.0[0].store(full.connections.0, Ordering::Release);
-            self.0[1].store(full.datagrams.0, Ordering::Release);
+            self.0.store(full, Ordering::Release);
             if !before.except(full).none() {
                 transport.ring();
             }

@@ -14,6 +14,7 @@ mod thread;
 
 pub(crate) use thread::input;
 
+use crate::runtime::blocked::AtomicBlocked;
 use crate::runtime::check::check;
 use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::processors::{Processors, Receivers};
@@ -27,7 +28,7 @@ use device::Receive;
 use instrument::{Instruments, Layer, ThreadTimer, observed};
 use net::{
     Application, Blocked, Call, Config, Connections, Counters, Domain, Egress, HostShared,
-    Interfaces, OwnedTable, Unit,
+    OwnedTable, Unit,
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -49,8 +50,8 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) deadline: AtomicU64,
     /// It has more to send than there was room for.
     pub(crate) pending: AtomicBool,
-    /// [`Group::blocked_by`]; its two words.
-    blocked: [AtomicU64; 2],
+    /// [`Group::blocked_by`].
+    blocked: AtomicBlocked,
     /// Of the frames that wait for its processor's devices.
     share: Arc<Share>,
 }
@@ -125,15 +126,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Group<L, A, C> {
     /// The interfaces by which it would send if they had room.
     #[inline]
     fn blocked_by(&self) -> Blocked {
-        let [connections, datagrams] =
-            self.blocked.each_ref().map(|by| Interfaces(by.load(Ordering::Relaxed)));
-        Blocked { connections, datagrams }
-    }
-
-    #[inline]
-    fn note_blocked(&self, by: Blocked) {
-        self.blocked[0].store(by.connections.0, Ordering::Relaxed);
-        self.blocked[1].store(by.datagrams.0, Ordering::Relaxed);
+        self.blocked.load(Ordering::Relaxed)
     }
 }
 
@@ -158,7 +151,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
                 domain: Locked::from_parts(lock(), domain),
                 deadline: AtomicU64::new(u64::MAX),
                 pending: AtomicBool::new(false),
-                blocked: Default::default(),
+                blocked: AtomicBlocked::default(),
                 share: Share::new(interfaces, None),
             })
         };
@@ -286,7 +279,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
-            group.note_blocked(domain.blocked_by());
+            group.blocked.store(domain.blocked_by(), Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
             if egress.is_empty() { None } else { Some(processor.transmitter.begin()) }

@@ -1,8 +1,9 @@
 //! [`Share`]: what one group of connections has among the frames that wait.
 
+use crate::runtime::blocked::AtomicBlocked;
 use crate::runtime::sleeper::Parker;
 use net::{Backlog, Blocked};
-use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
+use platform::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 /// What a group of connections has among the frames that wait for a processor's devices. It is
@@ -12,8 +13,8 @@ pub(crate) struct Share {
     waiting: Box<[Count]>,
     /// Whom to wake when there is room, if the group has a thread of its own.
     parker: Option<Arc<Parker>>,
-    /// What that waits for; two words, as [`Blocked`] has.
-    by: [AtomicU64; 2],
+    /// What that waits for.
+    by: AtomicBlocked,
 }
 
 #[derive(Default)]
@@ -26,7 +27,7 @@ impl Share {
     /// Of a group that sends by so many interfaces.
     pub(crate) fn new(interfaces: usize, parker: Option<Arc<Parker>>) -> Arc<Share> {
         let waiting = (0..interfaces).map(|_| Count::default()).collect();
-        Arc::new(Share { waiting, parker, by: Default::default() })
+        Arc::new(Share { waiting, parker, by: AtomicBlocked::default() })
     }
 
     /// What of it waits for an interface.
@@ -62,17 +63,13 @@ impl Share {
     /// Its thread is about to sleep until there is room for one of these.
     pub(super) fn wait(&self, by: Blocked) {
         let Some(parker) = &self.parker else { return };
-        for (kept, by) in self.by.iter().zip([by.connections, by.datagrams]) {
-            kept.store(by.0, Ordering::Relaxed);
-        }
+        self.by.store(by, Ordering::Relaxed);
         parker.waits.store(true, Ordering::Relaxed);
     }
 
     /// Its thread, if that waits for room and has some now.
     pub(super) fn released(&self, most: impl Fn(usize) -> usize) -> Option<Arc<Parker>> {
         let parker = self.parker.as_ref().filter(|parker| !parker.has_room())?;
-        let [connections, datagrams] =
-            self.by.each_ref().map(|by| net::Interfaces(by.load(Ordering::Relaxed)));
-        self.has_room(Blocked { connections, datagrams }, most).then(|| parker.clone())
+        self.has_room(self.by.load(Ordering::Relaxed), most).then(|| parker.clone())
     }
 }
