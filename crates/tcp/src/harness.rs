@@ -106,7 +106,7 @@ impl Peer {
             offload: TransmitOffload { segmentation: 0, want_sum: true },
         }
     }
-    fn isn() -> Isn {
+    pub fn isn() -> Isn {
         Isn { seq: Seq(ISS), timestamp_offset: 0 }
     }
     /// After an active open, the SYN still to be polled.

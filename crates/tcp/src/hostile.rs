@@ -62,6 +62,6 @@ fn an_acknowledgment_looks_at_few_records_whatever_it_says() {
     for (name, script) in KNOWN {
         let steps = steps(script);
         println!("{steps:>6} {name}");
-        assert!(steps < 500, "{name}: {steps} records for each");
+        assert!(steps < 200, "{name}: {steps} records for each");
     }
 }

@@ -28,6 +28,12 @@ impl<T> Queue<T> {
         usize::from(self.first.is_some()) + self.rest.len()
     }
 
+    /// How many have memory of their own: all, or all but the first.
+    #[inline(always)]
+    pub(crate) fn behind(&self) -> usize {
+        self.rest.len()
+    }
+
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none() && self.rest.is_empty()

@@ -8,8 +8,8 @@ mod tell;
 mod undo;
 
 use crate::Tcb;
+use crate::recovery::LOOKED_AT;
 use crate::recovery::{DUP_THRESHOLD, Episode, Forward, Newest, News, Phase, Prr, Taken};
-use crate::recovery::{LOOKED_AT, LOOKED_AT_BY_TIMER};
 use tell::Growth;
 use wire::Instant;
 
@@ -210,7 +210,7 @@ impl Tcb {
     /// The reordering timer went off (RFC 8985 6.3).
     pub(crate) fn on_reorder_timer(&mut self, now: Instant) {
         // RFC 8985 6.2/9
-        if self.detect_lost(0, (now, LOOKED_AT_BY_TIMER)) && self.recovery.phase == Phase::Fast {
+        if self.detect_lost(0, (now, LOOKED_AT)) && self.recovery.phase == Phase::Fast {
             self.reduce(0, false);
         }
         self.arm_tail(now);

@@ -334,7 +334,7 @@ fn what_comes_behind_a_hole_lets_the_window_grow_where_the_network_reorders() {
 }
 
 /// What one acknowledgment shows to be lost is looked at in parts. Nothing waits for another
-/// acknowledgment: the timer goes off at once.
+/// acknowledgment: the timer goes off soon.
 #[test]
 fn two_thousand_small_segments_that_are_lost_together_are_found_in_parts() {
     // RFC 8985 6.2/8
@@ -349,8 +349,13 @@ fn two_thousand_small_segments_that_are_lost_together_are_found_in_parts() {
     let found = |p: &Peer| p.tcb.board.lost + p.tcb.info().retransmits;
     assert_eq!(found(&p), crate::recovery::LOOKED_AT);
     assert_eq!(p.out()[0].1, 1, "the first goes at once");
-    assert_eq!(p.timeout(), 0);
-    assert_eq!(found(&p), 1997);
+    let since = p.now;
+    while found(&p) < 1997 {
+        let before = found(&p);
+        p.timeout();
+        assert!(found(&p) > before && p.tcb.info().timeouts == 0);
+    }
+    assert!(p.now.since(since) <= wire::time::Duration::from_millis(4), "{:?}", p.now);
     p.say(".", 1, 2001, 0);
     assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Open);
 }

@@ -110,7 +110,11 @@ impl Tcb {
         let pipe = seq.distance_from(self.snd.una) + 1;
         let flight = (pipe, self.board.lost_ever);
         let then = self.rate.on_send(idle, self.delivered, flight, now);
-        self.board.push(Record::new(seq, 1, true, mss, (now, then)));
+        if idle {
+            self.board.push_alone(Record::alone(seq, 1, now, &then));
+        } else {
+            self.board.push(Record::new(seq, 1, true, mss, (now, then)));
+        }
         self.snd.nxt = seq + 1;
         self.note_usage(pipe);
         if mss > 1 {

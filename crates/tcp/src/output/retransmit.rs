@@ -1,6 +1,6 @@
 //! Sending again what was lost.
 
-use super::{Outgoing, TransmitOffload};
+use super::{Cut, Outgoing, TransmitOffload};
 use crate::Tcb;
 use crate::recovery::Hole;
 use crate::timers::Retransmit;
@@ -79,19 +79,21 @@ impl Tcb {
     /// Sends `hole`, whole segments of a record, again.
     fn send_again(
         &mut self,
-        hole: Hole,
+        mut hole: Hole,
         now: Instant,
         offload: TransmitOffload,
     ) -> Option<Outgoing> {
-        let fin = (hole.seq + hole.len).after(self.send.end);
-        let data = hole.len - u32::from(fin);
-        let cut = self.cut(hole.seq, data, fin, false, offload);
+        let mut cut = self.cut_again(&hole, offload);
+        if cut.len < hole.len {
+            hole.cut(cut.len);
+            cut = self.cut_again(&hole, offload);
+        }
         let mut header = self.header(hole.seq, cut.flags, now);
         let len = cut.len;
         if (cut.ect || self.counters_len() > 0) && cut.gso_size == 0 {
             self.add_counters_to_data(&mut header, len);
         }
-        debug_assert_eq!(len, hole.len, "a record was made of so many chunks");
+        debug_assert_eq!(len, hole.len, "a segment was made of so many chunks");
         let flight = (self.pipe() + len, self.board.lost_ever);
         let then = self.rate.on_send(false, self.delivered, flight, now);
         self.board.resent(hole.seq, len, (now, then));
@@ -105,6 +107,13 @@ impl Tcb {
             self.start_rto(now);
         }
         Some(cut.with(header))
+    }
+
+    /// The segments of `hole`, or what of them lies in no more chunks than go at once: if many are
+    /// in flight, those of a record may have been sent one by one.
+    fn cut_again(&mut self, hole: &Hole, offload: TransmitOffload) -> Cut {
+        let fin = (hole.seq + hole.len).after(self.send.end);
+        self.cut(hole.seq, hole.len - u32::from(fin), fin, false, offload)
     }
 
     /// A tail loss probe where nothing new can be sent (RFC 8985 7.3): the last

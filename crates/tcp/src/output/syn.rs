@@ -147,7 +147,7 @@ impl Tcb {
         let then = self.rate.on_send(true, self.delivered, (1, 0), now);
         if self.snd.nxt == self.snd.iss {
             self.snd.nxt = self.snd.iss + 1;
-            self.board.push(Record::new(self.snd.iss, 1, false, 1, (now, then)));
+            self.board.push_alone(Record::alone(self.snd.iss, 1, now, &then));
         } else {
             self.board.resent(self.snd.iss, 1, (now, then));
         }

@@ -14,7 +14,7 @@ pub(crate) use prr::Prr;
 pub(crate) use rack::Rack;
 pub(crate) use rate::{Measured, Newest, Rate, Taken};
 pub(crate) use record::{MAX_SEGMENTS, Record};
-pub(crate) use scoreboard::{Hole, LOOKED_AT, LOOKED_AT_BY_TIMER, Piece, Scoreboard};
+pub(crate) use scoreboard::{Hole, LOOKED_AT, Piece, Scoreboard};
 use wire::Seq;
 
 /// DupThresh of RFC 6675 and RFC 8985.

@@ -2,6 +2,7 @@
 
 use super::rate::{Newest, Snapshot};
 use super::record::Record;
+use wire::time::Duration;
 use wire::{Instant, Seq};
 
 /// What an acknowledgment brings, cumulatively or by SACK.
@@ -28,16 +29,19 @@ pub(crate) struct News {
 }
 
 /// A retransmission that is on its way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Resent {
     /// When it was sent.
     pub sent: Instant,
     /// What was known then.
     pub then: Snapshot,
-    /// The sequence number behind it.
-    pub end: Seq,
-    /// Its number among retransmissions.
-    pub number: u64,
+}
+
+impl Resent {
+    /// Was it sent no more than `apart` after `other`, and is no more known of it?
+    pub(super) fn is_near(&self, other: &Resent, apart: Duration) -> bool {
+        self.sent <= other.sent + apart && self.then.app_limited == other.then.app_limited
+    }
 }
 
 impl News {
@@ -67,6 +71,13 @@ impl News {
         self.newer(r.sent, end, false, || r.then());
     }
 
+    /// The segments `bits` of `r` were delivered, and sent once.
+    pub(super) fn originals(&mut self, r: &Record, bits: u64) {
+        for end in r.outer_ends(bits) {
+            self.original(r, end);
+        }
+    }
+
     /// How long the newest of what was delivered took, microseconds, if it was sent once. It
     /// did not wait for what is missing, as an acknowledgment of all below it would have.
     pub(crate) fn fresh_rtt(&self) -> Option<u32> {
@@ -85,28 +96,28 @@ impl News {
         }
     }
 
-    /// Something that was sent again is acknowledged, cumulatively. If the time stamp
+    /// Something that was sent again, and ends at `end`, is acknowledged, cumulatively. If the time stamp
     /// says that it is for an earlier transmission, it says nothing about this one
     /// (RFC 8985 6.2 step 2).
-    pub(crate) fn retransmission(&mut self, x: &Resent) {
+    pub(crate) fn retransmission(&mut self, x: &Resent, end: Seq) {
         // RFC 8985 6.2/2
         let sent = x.sent.as_millis() as u32;
         if self.echo.is_none_or(|echo| (echo.wrapping_sub(sent) as i32) >= 0) {
-            self.retransmission_sacked(x);
+            self.retransmission_sacked(x, end);
         }
     }
 
-    /// Something that was sent again is SACKed. What stands behind a gap is never
+    /// Something that was sent again, and ends at `end`, is SACKed. What stands behind a gap is never
     /// echoed (RFC 7323 4.3), so that only the time is left to tell. If that is too short
     /// for a round trip, it is the original that has come, behind what others have
     /// shown: RFC 8985 6.2 step 3 leaves out what was sent again since it does not say which
     /// of the two came.
-    pub(crate) fn retransmission_sacked(&mut self, x: &Resent) {
+    pub(crate) fn retransmission_sacked(&mut self, x: &Resent, end: Seq) {
         // RFC 8985 6.2/3
         if self.now.micros_since(x.sent) >= self.least.into() {
-            self.newer(x.sent, x.end, true, || x.then);
+            self.newer(x.sent, end, true, || x.then);
         } else {
-            self.reordered |= x.end.before(self.fack);
+            self.reordered |= end.before(self.fack);
         }
     }
 }

@@ -4,7 +4,7 @@
 use wire::Instant;
 
 /// What the sender knew when it sent a segment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     /// P.delivered: what had been delivered by then, modulo 2^32 bytes.
     pub delivered: u32,

@@ -1,6 +1,7 @@
 //! A record: what was sent at once, as up to 64 segments with a mark each.
 
 use super::rate::Snapshot;
+use wire::time::Duration;
 use wire::{Instant, Seq};
 
 /// Most segments of one record.
@@ -138,6 +139,27 @@ impl Record {
         self.in_flight = in_flight;
     }
 
+    /// Could `next`, which was sent behind it, no more than `apart` later, be told by its marks
+    /// alone?
+    pub(super) fn is_near(&self, next: &Record, apart: Duration) -> bool {
+        let (count, len) = (self.count() + next.count(), u32::from(self.len) + u32::from(next.len));
+        next.sent <= self.sent + apart
+            && self.end() == next.seq
+            && self.size == next.size
+            && u32::from(self.len) == self.size() * self.count()
+            && count <= MAX_SEGMENTS
+            && len <= u16::MAX.into()
+            && self.is_plain()
+            && self.app_limited == next.app_limited
+    }
+
+    /// Takes in `next`, which [is near](Self::is_near): it counts as sent with the rest.
+    pub(super) fn take_in(&mut self, next: &Record) {
+        self.len += next.len;
+        self.count += next.count;
+        self.in_flight = next.in_flight;
+    }
+
     /// A part of segment `k`, [`from`, `to`), as a record of its own, in segments of
     /// `mss` bytes. What of it is not SACKed is lost.
     pub(crate) fn cut(&self, k: u32, (from, to): (Seq, Seq), mss: u32) -> Record {
@@ -236,6 +258,23 @@ impl Record {
             (right.distance_from(self.seq) / self.size().max(1)).min(self.count() - 1)
         };
         below(to) & !below(from)
+    }
+
+    /// How many of its segments end at or below `to`.
+    pub(super) fn whole_below(&self, to: Seq) -> u32 {
+        match () {
+            _ if to.after_or_at(self.end()) => self.count(),
+            _ if to.before(self.seq) => 0,
+            _ => (to.distance_from(self.seq) / self.size().max(1)).min(self.count() - 1),
+        }
+    }
+
+    /// Where the first and the last of the segments `bits` end: none if there are none.
+    pub(super) fn outer_ends(&self, bits: u64) -> impl Iterator<Item = Seq> + use<> {
+        let some = bits != 0;
+        let ends = some.then(|| [bits.trailing_zeros(), 63 - bits.leading_zeros()]);
+        let ends = ends.map(|ends| ends.map(|k| self.end_of(k)));
+        ends.into_iter().flatten()
     }
 
     /// How many sequence numbers the segments `bits` have above `una`.

@@ -6,12 +6,12 @@
 mod find;
 mod losses;
 
-pub(crate) use losses::{LOOKED_AT, LOOKED_AT_BY_TIMER};
+pub(crate) use losses::LOOKED_AT;
 
 use super::marks::Marks;
 use super::news::News;
 use super::rate::{Newest, Snapshot};
-use super::record::{Record, each};
+use super::record::{Record, below, each};
 use crate::queue::Queue;
 use wire::time::Duration;
 use wire::{Instant, Seq};
@@ -20,6 +20,13 @@ use wire::{Instant, Seq};
 const BUSY: usize = 128;
 /// Records that a scoreboard with few keeps room for.
 const MANY: usize = 1024;
+/// Records in flight from which on what is sent at about one time needs no record of its own:
+/// see [`NEAR`].
+const CROWD: usize = 1024;
+/// What is sent within so long after the first of a record counts as sent with it, for each
+/// [`CROWD`] of records. So many that were further apart took a thousand times as long to be
+/// sent, and a round trip takes no less: it is known to a part in a thousand.
+const NEAR: Duration = Duration::from_micros(100);
 
 /// What has to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +144,20 @@ impl Scoreboard {
     /// Adds what was just sent for the first time. It is made where it stands then.
     #[inline(always)]
     pub(crate) fn push(&mut self, record: Record) {
+        if self.records.behind() >= CROWD {
+            return self.push_crowded(record);
+        }
         self.records.push_back(record);
+    }
+    /// The same, where many are in flight: one record serves for what was sent at about one time.
+    #[cold]
+    fn push_crowded(&mut self, record: Record) {
+        let apart = NEAR * (self.records.behind() / CROWD) as u32;
+        let last = self.records.back_mut().filter(|last| last.is_near(&record, apart));
+        match last {
+            Some(last) => last.take_in(&record),
+            None => self.records.push_back(record),
+        }
     }
     /// The same, while nothing else is in flight.
     #[inline(always)]
@@ -185,7 +205,7 @@ impl Scoreboard {
     /// Is anything on its way again?
     #[inline]
     pub(crate) fn has_resent(&self) -> bool {
-        self.marks.as_ref().is_some_and(|m| m.any_resent())
+        self.marks.as_ref().is_some_and(|m| !m.again.is_empty())
     }
 
     /// How many bytes the segment that holds `seq` has.
@@ -198,8 +218,7 @@ impl Scoreboard {
     /// When the first segment was sent last.
     pub(crate) fn front_sent(&self) -> Option<Instant> {
         let r = self.records.front()?;
-        let again = self.marks.as_ref().and_then(|m| m.resent(r.start_of(r.segment_of(self.una))));
-        Some(again.map_or(r.sent, |x| x.sent))
+        Some(self.front_resent().unwrap_or(r.sent))
     }
 
     /// The last segment: its first sequence number, and how many it has.
@@ -287,43 +306,52 @@ impl Scoreboard {
     /// Takes off the first record, which has marks, up to `to`.
     #[cold]
     fn acked_marked(&mut self, to: Seq, news: &mut News) {
-        let name = self.first;
+        let (name, una) = (self.first, self.una);
         let Some(r) = self.records.front_mut() else { return };
-        let from = r.segment_of(self.una);
-        for k in from..r.count() {
-            let start = r.start_of(k).latest(self.una);
-            if start.after_or_at(to) {
-                break;
-            }
-            let (bit, end) = (1 << k, r.end_of(k).earliest(to));
-            let (n, whole) = (end.distance_from(start), end == r.end_of(k));
-            let again = self.marks.as_mut().filter(|_| whole && r.resent & bit != 0);
-            let again = again.and_then(|m| m.forget(r.start_of(k)));
-            news.twice |= r.resent & bit != 0;
-            if r.sacked & bit != 0 {
-                self.sacked -= n;
-                self.sacked_segments -= u32::from(whole);
-            } else {
-                news.delivered += n;
-                match again {
-                    Some(x) => news.retransmission(&x),
-                    None if r.resent & bit == 0 => news.original(r, end),
-                    None => {}
+        let (from, until) = (r.segment_of(una), r.whole_below(to));
+        let bits = below(until) & !below(from);
+        let fresh = bits & !r.sacked;
+        self.sacked -= r.bytes(bits & r.sacked, una);
+        self.sacked_segments -= (bits & r.sacked).count_ones();
+        self.lost -= r.bytes(bits & r.lost, una);
+        news.delivered += r.bytes(fresh, una);
+        news.originals(r, fresh & !r.resent);
+        news.twice |= r.resent & bits != 0;
+        if let Some(marks) = self.marks.as_mut().filter(|_| r.resent & bits != 0) {
+            marks.again.forget(name, r.resent & bits, |x, of| {
+                for end in r.outer_ends(of & fresh) {
+                    news.retransmission(x, end);
                 }
-            }
-            if r.lost & bit != 0 {
-                self.lost -= n;
-            }
-            if whole {
-                let was_lost = r.lost != 0;
-                (r.sacked, r.lost, r.resent) = (r.sacked & !bit, r.lost & !bit, r.resent & !bit);
-                if let Some(m) = self.marks.as_mut().filter(|_| was_lost && r.lost == 0) {
-                    m.lost.remove(name);
-                }
-            }
+            });
+        }
+        let was_lost = r.lost != 0;
+        (r.sacked, r.lost, r.resent) = (r.sacked & !bits, r.lost & !bits, r.resent & !bits);
+        if let Some(marks) = self.marks.as_mut().filter(|_| was_lost && r.lost == 0) {
+            marks.lost.remove(name);
+        }
+        let start = r.start_of(until).latest(una);
+        if until < r.count() && start.before(to) {
+            self.acked_in_part(1 << until, to.distance_from(start), (to, news));
         }
         if self.lost == 0 && self.marks.as_ref().is_some_and(|m| m.is_empty()) {
             self.marks = None;
+        }
+    }
+
+    /// Of the segment `bit` of the first record `n` sequence numbers are acknowledged, up to `to`.
+    fn acked_in_part(&mut self, bit: u64, n: u32, (to, news): (Seq, &mut News)) {
+        let Some(r) = self.records.front() else { return };
+        news.twice |= r.resent & bit != 0;
+        if r.sacked & bit != 0 {
+            self.sacked -= n;
+        } else {
+            news.delivered += n;
+            if r.resent & bit == 0 {
+                news.original(r, to);
+            }
+        }
+        if r.lost & bit != 0 {
+            self.lost -= n;
         }
     }
 
@@ -336,24 +364,34 @@ impl Scoreboard {
     }
 
     /// Marks what SACK blocks cover, as far as they lie in `(una, nxt]`. A block
-    /// costs its new bytes, and a search.
+    /// costs its new bytes, and a search. The lowest is the first, and no more than
+    /// [`LOOKED_AT`] records are looked at: what is left lies above all that is marked, so nothing
+    /// of it can be found lost, and the next acknowledgment tells of it again (RFC 2018 4).
     pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)], nxt: Seq, news: &mut News) {
         // RFC 6675 3/1
         // RFC 2018 5/1
-        for &(left, right) in blocks {
+        let (una, mut left) = (self.una, LOOKED_AT);
+        let mut below = None;
+        while let Some((begin, end)) = blocks
+            .iter()
+            .copied()
             // RFC 2883 4: a block below the cumulative ACK is a D-SACK
-            if left.after_or_at(self.una) && left.before(right) && right.before_or_at(nxt) {
-                self.sack_block(left, right, news);
-            }
+            .filter(|b| b.0.after_or_at(una) && b.0.before(b.1) && b.1.before_or_at(nxt))
+            .filter(|b| below.is_none_or(|below: Seq| b.0.after(below)))
+            .min_by_key(|b| (b.0.distance_from(una), !b.1.distance_from(una)))
+        {
+            self.sack_block((begin, end), &mut left, news);
+            below = Some(begin);
         }
     }
 
-    fn sack_block(&mut self, left: Seq, right: Seq, news: &mut News) {
+    fn sack_block(&mut self, (left, right): (Seq, Seq), looks: &mut u32, news: &mut News) {
         let mut i = self.find(left);
-        while let Some(r) = self.records.get(i) {
+        while let Some(r) = self.records.get(i).filter(|_| *looks > 0) {
             if r.seq.after_or_at(right) {
                 return;
             }
+            *looks -= 1;
             self.step();
             if r.is_sacked() {
                 i = self.skip_run(i);
@@ -401,11 +439,7 @@ impl Scoreboard {
         r.run = 1;
         let top = 63 - bits.leading_zeros();
         self.fack = self.fack.latest(r.end_of(top));
-        let once = bits & !resent;
-        if once != 0 {
-            news.original(r, r.end_of(once.trailing_zeros()));
-            news.original(r, r.end_of(63 - once.leading_zeros()));
-        }
+        news.originals(r, bits & !resent);
         let Some(marks) = self.marks.as_mut().filter(|_| lost | resent != 0) else { return };
         if lost != 0 {
             self.lost -= r.bytes(lost, self.una);
@@ -413,11 +447,11 @@ impl Scoreboard {
                 marks.lost.remove(self.first + i as u64);
             }
         }
-        for k in each(resent) {
-            if let Some(x) = marks.forget(r.start_of(k)) {
-                news.retransmission_sacked(&x);
+        marks.again.forget(self.first + i as u64, resent, |x, of| {
+            for end in r.outer_ends(of) {
+                news.retransmission_sacked(x, end);
             }
-        }
+        });
     }
 
     /// Does it take no heap? So it is where never more than one segment was in flight.
@@ -445,8 +479,7 @@ impl Scoreboard {
             lost += r.bytes(r.lost, una);
             segments += r.sacked.count_ones();
             for k in each(r.alive(una)) {
-                let under_way =
-                    self.marks.as_ref().is_some_and(|m| m.resent(r.start_of(k)).is_some());
+                let under_way = self.marks.as_ref().is_some_and(|m| m.again.get(name, k).is_some());
                 let may = r.resent & !(r.sacked | r.lost) & 1 << k != 0;
                 debug_assert_eq!(under_way, may);
             }

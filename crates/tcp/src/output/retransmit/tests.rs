@@ -88,3 +88,28 @@ fn beyond_a_window_that_shrank_only_the_first_is_sent_again() {
     p.input(header(".", 1, 2001, 10_000), 0);
     assert_eq!(p.out().len(), 1);
 }
+
+/// Where many are in flight, segments that were sent one by one share a record. Each lies in a
+/// piece of memory of its own, and no more of these go at once than ever.
+#[test]
+fn what_was_sent_one_by_one_goes_again_in_no_more_pieces_than_go_at_once() {
+    let sack = Config { sack: true, ..bare() };
+    let mut p = Peer::established(Config { initial_window: 20, ..sack });
+    for _ in 0..2000 {
+        p.send(1);
+        assert_eq!(p.out().len(), 1);
+    }
+    assert!(p.tcb.board.len() < 1100, "{}", p.tcb.board.len());
+    p.rto();
+    let mut at = 1;
+    while at < 2001 {
+        let out = p.outgoing();
+        assert!(!out.is_empty());
+        for again in &out {
+            assert_eq!(again.header.seq, Peer::isn().seq + at);
+            assert!((1..=16).contains(&again.payload.len()), "{}", again.payload.len());
+            at += again.payload.iter().map(|part| part.len() as u32).sum::<u32>();
+        }
+        p.say(".", 1, at, 0);
+    }
+}

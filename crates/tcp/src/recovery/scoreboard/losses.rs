@@ -2,26 +2,25 @@
 
 use super::{Found, Front, Hole, Piece, Scoreboard};
 use crate::queue::Queue;
-use crate::recovery::marks::Lost;
+use crate::recovery::marks::{Lost, Run};
 use crate::recovery::news::Resent;
 use crate::recovery::rate::Snapshot;
-use crate::recovery::record::{MAX_SEGMENTS, below, each};
+use crate::recovery::record::{MAX_SEGMENTS, Record, below, each};
 use wire::time::Duration;
 use wire::{Instant, Seq};
 
-/// Records that one acknowledgment has looked at for losses, at most. Nearly always fewer are
-/// in flight; a peer of small segments may have 6 MiB of them lost by one acknowledgment.
-pub(crate) const LOOKED_AT: u32 = 128;
-/// As [`LOOKED_AT`], where the timer for reordering has gone off, and acknowledgments have looked
-/// at fewer before. A peer that has all found lost again and again pays for it with them.
-pub(crate) const LOOKED_AT_BY_TIMER: u32 = 32 * LOOKED_AT;
+/// Records that one acknowledgment has looked at for losses, and for what it SACKs, at most. Nearly
+/// always fewer are in flight; a peer of small segments may have 6 MiB of them lost by one
+/// acknowledgment.
+pub(crate) const LOOKED_AT: u32 = 40;
 /// What a retransmission that is lost counts for: it is looked for and marked in several places.
 pub(super) const RESENT: u32 = 8;
-/// The most that acknowledgments save up: more records than a window of 40 MB has.
-pub(super) const MOST_SAVED: u32 = 8 * LOOKED_AT_BY_TIMER;
+/// The most that acknowledgments save up for the timer, by looking at fewer: more records than a
+/// window of 40 MB has. A peer that has all found lost again and again pays for it with them.
+pub(super) const MOST_SAVED: u32 = 200 * LOOKED_AT;
 /// What becomes due within so short a time is looked at together: else each segment of a flight
-/// would have a time-out of its own.
-const MOMENT: Duration = Duration::from_micros(100);
+/// would have a time-out of its own. So long after some what is left is looked at, too.
+pub(super) const MOMENT: Duration = Duration::from_micros(100);
 /// Between two looks at [`LOOKED_AT`] records, where nothing is saved up.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -58,7 +57,7 @@ impl Scoreboard {
         if let Some(marks) = &mut self.marks {
             marks.spent = spent;
         }
-        if found.deadline == Some(now) && spent == MOST_SAVED {
+        if found.deadline == Some(now + MOMENT) && spent == MOST_SAVED {
             found.deadline = Some(now + PAUSE);
         }
         found
@@ -80,7 +79,7 @@ impl Scoreboard {
                 break;
             }
             if *left == 0 {
-                found.deadline = Some(now);
+                found.deadline = Some(now + MOMENT);
                 return found;
             }
             *left -= 1;
@@ -127,37 +126,46 @@ impl Scoreboard {
         found: &mut Found,
         mut tell: impl FnMut(Piece),
     ) {
-        while let Some((seq, x)) = self.marks.as_ref().and_then(|m| m.oldest()) {
+        while let Some(run) = self.marks.as_ref().and_then(|m| m.again.oldest()) {
             self.step();
-            if x.sent > front.sent || (x.sent == front.sent && x.end.after_or_at(front.end)) {
+            let Some(r) = self.record(run.name) else { return };
+            // Of what was sent together, that which came before.
+            let part = run.sent.sent == front.sent;
+            let before = if part { below(r.whole_below(front.end - 1)) } else { r.all() };
+            let bits = run.bits & before;
+            if run.sent.sent > front.sent || bits == 0 {
                 return;
             }
-            let due = x.sent + front.wait;
+            let due = run.sent.sent + front.wait;
             if due > now {
                 let due = due.max(now + MOMENT);
                 found.deadline = Some(found.deadline.map_or(due, |d| d.min(due)));
                 return;
             }
             if *left == 0 {
-                found.deadline = Some(now);
+                found.deadline = Some(now + MOMENT);
                 return;
             }
             *left = left.saturating_sub(RESENT);
-            let bytes = self.lose_again(seq);
-            tell(self.piece(bytes, x.then));
-            found.end = Some(found.end.map_or(x.end, |e| e.latest(x.end)));
+            let end = r.end_of(63 - bits.leading_zeros());
+            let bytes = self.lose_again(run.name, bits);
+            tell(self.piece(bytes, run.sent.then));
+            found.end = Some(found.end.map_or(end, |e| e.latest(end)));
         }
     }
 
-    /// The segment at `seq`, which was sent again, is lost.
-    fn lose_again(&mut self, seq: Seq) -> u32 {
+    /// The record of that number.
+    fn record(&self, name: u64) -> Option<&Record> {
+        self.records.get(name.checked_sub(self.first)? as usize)
+    }
+
+    /// The segments `bits` of record `name`, which were sent again, are lost.
+    fn lose_again(&mut self, name: u64, bits: u64) -> u32 {
         if let Some(m) = self.marks.as_mut() {
-            m.forget(seq);
+            m.again.forget(name, bits, |_, _| {});
         }
-        let i = self.find(seq);
-        let Some(r) = self.records.get(i).filter(|r| seq.after_or_at(r.seq)) else { return 0 };
-        let bit = 1 << r.segment_of(seq);
-        self.mark_lost(i, bit & !(r.sacked | r.lost))
+        let Some(r) = self.record(name) else { return 0 };
+        self.mark_lost((name - self.first) as usize, bits & !(r.sacked | r.lost))
     }
 
     /// Was the first segment sent only once, and is it not lost?
@@ -172,12 +180,12 @@ impl Scoreboard {
     pub(crate) fn front_resent(&self) -> Option<Instant> {
         let marks = self.marks.as_ref()?;
         let front = self.records.front()?;
-        Some(marks.resent(front.start_of(front.segment_of(self.una)))?.sent)
+        Some(marks.again.get(self.first, front.segment_of(self.una))?.sent)
     }
 
     /// Is anything that was sent again on its way?
     pub(crate) fn any_resent(&self) -> bool {
-        self.marks.as_ref().is_some_and(|m| m.any_resent())
+        self.marks.as_ref().is_some_and(|m| !m.again.is_empty())
     }
 
     /// Is the segment that holds `seq` lost?
@@ -197,7 +205,7 @@ impl Scoreboard {
         let k = r.segment_of(self.una);
         let bits = 1 << k & !(r.sacked | r.lost);
         if let Some(m) = self.marks.as_mut().filter(|_| bits & r.resent != 0) {
-            m.forget(r.start_of(k));
+            m.again.forget(self.first, bits, |_, _| {});
         }
         self.mark_lost(0, bits);
     }
@@ -213,7 +221,7 @@ impl Scoreboard {
             (self.sacked, self.sacked_segments, self.fack) = (0, 0, una);
         }
         let marks = self.marks.get_or_insert_default();
-        marks.forget_all();
+        marks.again.clear();
         let before = std::mem::take(&mut self.lost);
         for r in self.records.iter_mut() {
             if reneged {
@@ -266,16 +274,17 @@ impl Scoreboard {
     pub(crate) fn mark_large_lost(&mut self, mss: u32) {
         let una = self.una;
         let mut records = Queue::default();
+        // What of a whole record is under way stays so, by the number that it has then.
+        let mut names = Vec::new();
         for r in std::mem::take(&mut self.records) {
             if r.size() <= mss {
+                names.push(Some(self.first + records.len() as u64));
                 records.push_back(r);
                 continue;
             }
+            names.push(None);
             for k in each(r.alive(una)) {
                 let (mut from, end) = (r.start_of(k).latest(una), r.end_of(k));
-                if let Some(m) = self.marks.as_mut() {
-                    m.forget(r.start_of(k));
-                }
                 while from.before(end) {
                     let to = (from + mss * MAX_SEGMENTS).earliest(end);
                     records.push_back(r.cut(k, (from, to), mss));
@@ -284,6 +293,13 @@ impl Scoreboard {
             }
         }
         self.records = records;
+        if let Some(again) = self.marks.as_mut().map(|marks| &mut marks.again) {
+            for run in again.take() {
+                if let Some(&Some(name)) = names.get((run.name - self.first) as usize) {
+                    again.put(Run { name, ..run });
+                }
+            }
+        }
         self.recount();
     }
 
@@ -325,13 +341,15 @@ impl Scoreboard {
         let lost = r.lost & bits;
         self.lost -= r.bytes(lost, self.una);
         r.lost &= !bits;
+        let again = r.resent & bits;
         r.resent |= bits;
         if lost != 0 && r.lost == 0 {
             marks.lost.remove(self.first + i as u64);
         }
-        for k in from..=to {
-            let x = Resent { sent: now, then, end: r.end_of(k), number: 0 };
-            marks.sent(r.start_of(k), x);
+        let name = self.first + i as u64;
+        if again != 0 {
+            marks.again.forget(name, again, |_, _| {});
         }
+        marks.again.put(Run { name, bits, sent: Resent { sent: now, then } });
     }
 }

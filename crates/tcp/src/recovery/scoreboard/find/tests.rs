@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use wire::Instant;
 
 fn board(first: Seq, lens: &[u32]) -> Scoreboard {
-    let (now, mut seq) = (Instant::from_millis(1), first);
+    let (mut now, mut seq) = (Instant::from_millis(1), first);
     let then = Snapshot {
         delivered: 0,
         delivered_at: now,
@@ -18,6 +18,8 @@ fn board(first: Seq, lens: &[u32]) -> Scoreboard {
     for &len in lens {
         board.push(Record::new(seq, len, false, 2000, (now, then)));
         seq += len;
+        // Too long after for one record.
+        now += wire::time::Duration::from_millis(20);
     }
     board
 }
