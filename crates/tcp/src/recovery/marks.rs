@@ -6,6 +6,7 @@ mod lost;
 
 pub(crate) use again::{Again, Run};
 pub(crate) use lost::Lost;
+use wire::Seq;
 
 /// Which records are lost, and the retransmissions that are under way: sent again,
 /// and neither acknowledged nor lost since.
@@ -15,12 +16,15 @@ pub(crate) struct Marks {
     pub again: Again,
     /// Records that were looked at for losses, beyond what acknowledgments have paid for since.
     pub spent: u32,
+    /// Where the last acknowledgment told of more by SACK than one is heard of: what is there and
+    /// beyond may have been delivered.
+    pub unheard: Option<Seq>,
 }
 
 impl Marks {
     /// Where nothing is lost: is there nothing else to be kept?
     pub(crate) fn is_empty(&self) -> bool {
-        self.again.is_empty() && self.spent == 0
+        self.again.is_empty() && self.spent == 0 && self.unheard.is_none()
     }
 
     /// Bytes of heap, its own included, about.

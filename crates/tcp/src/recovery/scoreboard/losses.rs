@@ -78,6 +78,9 @@ impl Scoreboard {
             if r.sent > front.sent || (r.sent == front.sent && r.seq.after_or_at(front.end)) {
                 break;
             }
+            if self.is_unheard(&r) {
+                break;
+            }
             if *left == 0 {
                 found.deadline = Some(now + MOMENT);
                 return found;
@@ -133,7 +136,7 @@ impl Scoreboard {
             let part = run.sent.sent == front.sent;
             let before = if part { below(r.whole_below(front.end - 1)) } else { r.all() };
             let bits = run.bits & before;
-            if run.sent.sent > front.sent || bits == 0 {
+            if run.sent.sent > front.sent || bits == 0 || self.is_unheard(r) {
                 return;
             }
             let due = run.sent.sent + front.wait;
@@ -152,6 +155,12 @@ impl Scoreboard {
             tell(self.piece(bytes, run.sent.then));
             found.end = Some(found.end.map_or(end, |e| e.latest(end)));
         }
+    }
+
+    /// Does it lie where SACK may have told of it, and was not heard?
+    fn is_unheard(&self, r: &Record) -> bool {
+        let unheard = self.marks.as_ref().and_then(|marks| marks.unheard);
+        unheard.is_some_and(|at| r.seq.after_or_at(at))
     }
 
     /// The record of that number.
@@ -222,6 +231,7 @@ impl Scoreboard {
         }
         let marks = self.marks.get_or_insert_default();
         marks.again.clear();
+        marks.unheard = None;
         let before = std::mem::take(&mut self.lost);
         for r in self.records.iter_mut() {
             if reneged {

@@ -1,3 +1,5 @@
+mod many;
+
 use super::*;
 use crate::recovery::rate::Rate;
 use crate::recovery::rate::Snapshot;
@@ -448,103 +450,4 @@ fn large_records_are_lost_and_cut_when_the_path_shrinks() {
     b.mark_large_lost(28);
     assert_eq!((b.lost, b.records.len()), (9000, 6));
     b.check(UNA, UNA + 9000);
-}
-
-/// `n` segments, each of them too long after the one before to be told together with it.
-fn board_of_many(n: u32) -> Scoreboard {
-    let mut b = Scoreboard::new(UNA);
-    for i in 0..n {
-        let sent = at(u64::from(i) << 24);
-        b.push(Record::new(UNA + i * MSS, MSS, false, MSS, then(sent)));
-    }
-    assert_eq!(b.records.len(), n as usize);
-    b
-}
-
-#[test]
-fn what_is_known_of_many_segments_takes_memory_that_is_counted_and_given_back() {
-    let n = 100_000;
-    let mut b = board_of_many(n);
-    let least = n as usize * size_of::<Record>();
-    assert!(b.footprint() >= least);
-    sack(&mut b, n, &[((n - 1) * MSS, n * MSS)]);
-    let sent = at(u64::from(n) << 24);
-    let front = Front { sent, end: UNA + n * MSS, wait: Duration::ZERO };
-    while b.detect_lost(&front, (sent, LOOKED_AT), |_| {}).end.is_some() {}
-    while let Some(hole) = b.next_lost() {
-        b.resent(hole.seq, hole.len, then(sent));
-    }
-    assert!(b.footprint() > 2 * least, "{}", b.footprint());
-    let mut news = news(&b);
-    b.acked(UNA + (n - 3) * MSS, &mut news);
-    b.check(UNA + (n - 3) * MSS, UNA + n * MSS);
-    let left = b.footprint();
-    assert!(left < 100 * 1024, "{left}");
-}
-
-/// 6 MiB of a peer that takes 36 bytes at once: before, each segment had a record, and each
-/// retransmission, 30 MB together, and one acknowledgment could take 17 ms.
-#[test]
-fn many_segments_that_are_sent_at_about_one_time_share_records() {
-    let n = (6 << 20) / 36;
-    let mut b = Scoreboard::new(UNA);
-    let mut now = at(0);
-    for i in 0..n {
-        now = at(u64::from(i) * 100);
-        b.push(Record::new(UNA + i * 36, 36, false, 36, then(now)));
-    }
-    b.check(UNA, UNA + n * 36);
-    assert!(b.records.len() <= 1024 + n as usize / 60, "{} records", b.records.len());
-    let longest = |b: &Scoreboard, more: u32| {
-        let spans = (0..b.records.len() - 1).map(|i| (b.records[i], b.records[i + 1]));
-        spans.map(|(r, next)| next.sent.since(r.sent).as_micros() as u32).max() <= Some(more)
-    };
-    assert!(longest(&b, 400), "a record is told by its first segment");
-    let all = n * 36;
-    b.sack(&[(UNA + all - 36, UNA + all)], UNA + all, &mut news(&b));
-    let wait = Duration::ZERO;
-    let front = Front { sent: now, end: UNA + all, wait };
-    while b.detect_lost(&front, (now, LOOKED_AT), |_| {}).end.is_some() {}
-    assert_eq!(b.lost, all - 36);
-    while let Some(hole) = b.next_lost() {
-        now += Duration::from_nanos(100);
-        b.resent(hole.seq, 36, then(now));
-    }
-    b.check(UNA, UNA + all);
-    let footprint = b.footprint();
-    assert!(footprint < 1 << 20, "{footprint}");
-    // Block by block, as far as one acknowledgment goes.
-    let (mut told, mut acks) = (0, 0);
-    while told < all - 72 {
-        b.steps.set(0);
-        let mut news = news(&b);
-        b.sack(&[(UNA + 36, UNA + all)], UNA + all, &mut news);
-        assert!(news.delivered > 0 && b.steps.get() < 3 * LOOKED_AT, "{}", b.steps.get());
-        (told, acks) = (told + news.delivered, acks + 1);
-        b.check(UNA, UNA + all);
-    }
-    assert!(acks > 10, "{acks}");
-    b.acked(UNA + all, &mut news(&b));
-    b.check(UNA + all, UNA + all);
-    assert_eq!((b.lost, b.sacked, b.sacked_segments, b.records.len()), (0, 0, 0, 0));
-}
-
-/// The lowest block is taken first, wherever it stands: what is left for the next acknowledgment
-/// lies above all that is known, so it cannot be taken for lost.
-#[test]
-fn blocks_of_more_than_is_looked_at_are_taken_from_below() {
-    let n = 4 * LOOKED_AT;
-    let mut b = board(n);
-    let blocks = [(3 * LOOKED_AT * MSS, n * MSS), (MSS, 2 * LOOKED_AT * MSS)];
-    for part in 1..=4 {
-        b.steps.set(0);
-        sack(&mut b, n, &blocks);
-        assert!(b.steps.get() < 3 * LOOKED_AT, "{}", b.steps.get());
-        let (sacked, below) = (b.sacked / MSS, part * LOOKED_AT - (part - 1));
-        assert_eq!(sacked, below.min(3 * LOOKED_AT - 1), "{part}");
-        let newest = b.fack.distance_from(UNA);
-        detect(&mut b, u64::from(newest / MSS - 1), newest);
-        let lost = if sacked < 2 * LOOKED_AT { 1 } else { LOOKED_AT + 1 };
-        assert_eq!(b.lost / MSS, lost, "{part}: what has not come, and lies below what has");
-    }
 }
