@@ -154,7 +154,10 @@ impl Scoreboard {
     #[cold]
     fn push_crowded(&mut self, record: Record) {
         let apart = NEAR * (self.records.behind() / CROWD) as u32;
-        let last = self.records.back_mut().filter(|last| last.is_near(&record, apart));
+        // The order of transmission stands: nothing was sent again in between.
+        let again = self.marks.as_ref().map(|marks| marks.again.latest());
+        let in_order = |last: &Record| again.is_none_or(|again| again < last.sent);
+        let last = self.records.back_mut().filter(|l| l.is_near(&record, apart) && in_order(l));
         match last {
             Some(last) => last.take_in(&record),
             None => self.records.push_back(record),

@@ -2,6 +2,7 @@
 
 use crate::recovery::news::Resent;
 use std::collections::BTreeMap;
+use wire::Instant;
 use wire::time::Duration;
 
 /// Segments of one record that were sent again at about one time, and are neither acknowledged nor
@@ -32,6 +33,8 @@ pub(crate) struct Again {
     by_place: BTreeMap<u64, u64>,
     /// How many there were, ever.
     count: u64,
+    /// When the first of the last run was sent.
+    latest: Instant,
 }
 
 /// Segment `k` of record `name`, in the order of sequence numbers: a record has no more than 64.
@@ -40,22 +43,28 @@ fn place(name: u64, k: u32) -> u64 {
 }
 
 impl Again {
-    /// The segments of `run` were sent again now: none of them is under way already.
-    pub(crate) fn put(&mut self, run: Run) {
+    /// The segments of `run` were sent again now: none of them is under way already. What was sent
+    /// for the first time was so until `new`, the first of its record.
+    pub(crate) fn put(&mut self, run: Run, new: Instant) {
         match self.one.take() {
-            None if self.by_time.is_empty() => self.one = Some(run),
+            None if self.by_time.is_empty() => {
+                self.one = Some(run);
+                self.latest = run.sent.sent;
+            }
             one => {
-                one.into_iter().for_each(|one| self.put_behind(one));
-                self.put_behind(run);
+                one.into_iter().for_each(|one| self.put_behind(one, new));
+                self.put_behind(run, new);
             }
         }
     }
 
-    fn put_behind(&mut self, run: Run) {
+    fn put_behind(&mut self, run: Run, new: Instant) {
         let crowded = self.by_time.len() >= CROWD;
         if let Some(mut last) = self.by_time.last_entry().filter(|_| crowded) {
             let (number, last) = (*last.key(), last.get_mut());
-            if last.name == run.name && run.sent.is_near(&last.sent, NEAR) {
+            let near = run.sent.is_near(&last.sent, NEAR);
+            // The order of transmission stands: nothing else was sent in between.
+            if last.name == run.name && near && new < last.sent.sent {
                 let first = last.bits.trailing_zeros();
                 last.bits |= run.bits;
                 last.sent.then.in_flight = run.sent.then.in_flight;
@@ -64,6 +73,7 @@ impl Again {
             }
         }
         self.count += 1;
+        self.latest = run.sent.sent;
         self.by_time.insert(self.count, run);
         self.by_place.insert(place(run.name, run.bits.trailing_zeros()), self.count);
     }
@@ -121,12 +131,23 @@ impl Again {
 
     /// None is under way.
     pub(crate) fn clear(&mut self) {
-        *self = Again { count: self.count, ..Again::default() };
+        drop(self.take());
+    }
+
+    /// When the first of the last run was sent.
+    pub(crate) fn latest(&self) -> Instant {
+        self.latest
     }
 
     /// Is none under way?
     pub(crate) fn is_empty(&self) -> bool {
         self.one.is_none() && self.by_time.is_empty()
+    }
+
+    /// How many runs there are, for tests.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.one.is_some()) + self.by_time.len()
     }
 
     /// What was sent first.
@@ -136,7 +157,8 @@ impl Again {
 
     /// All, in the order of their transmission; there are none afterwards.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = Run> + use<> {
-        let was = std::mem::replace(self, Again { count: self.count, ..Again::default() });
+        let (count, latest) = (self.count, self.latest);
+        let was = std::mem::replace(self, Again { count, latest, ..Again::default() });
         was.one.into_iter().chain(was.by_time.into_values())
     }
 

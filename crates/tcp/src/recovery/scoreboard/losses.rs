@@ -303,10 +303,11 @@ impl Scoreboard {
             }
         }
         self.records = records;
+        let new = self.last_sent();
         if let Some(again) = self.marks.as_mut().map(|marks| &mut marks.again) {
             for run in again.take() {
                 if let Some(&Some(name)) = names.get((run.name - self.first) as usize) {
-                    again.put(Run { name, ..run });
+                    again.put(Run { name, ..run }, new);
                 }
             }
         }
@@ -339,11 +340,16 @@ impl Scoreboard {
         Some(Hole { seq, len, head, size: r.size(), count: run })
     }
 
+    /// When the first of the last record was sent.
+    fn last_sent(&self) -> Instant {
+        self.records.back().map_or(Instant::ZERO, |last| last.sent)
+    }
+
     /// Notes that `len` sequence numbers from `seq` on, of one record, whole
     /// segments of it, were sent again.
     pub(crate) fn resent(&mut self, seq: Seq, len: u32, (now, then): (Instant, Snapshot)) {
         // RFC 8985 5.1/1
-        let i = self.find(seq);
+        let (i, new) = (self.find(seq), self.last_sent());
         let Some(r) = self.records.get_mut(i).filter(|r| seq.after_or_at(r.seq)) else { return };
         let marks = self.marks.get_or_insert_default();
         let (from, to) = (r.segment_of(seq), r.segment_of(seq + (len - 1)));
@@ -360,6 +366,6 @@ impl Scoreboard {
         if again != 0 {
             marks.again.forget(name, again, |_, _| {});
         }
-        marks.again.put(Run { name, bits, sent: Resent { sent: now, then } });
+        marks.again.put(Run { name, bits, sent: Resent { sent: now, then } }, new);
     }
 }

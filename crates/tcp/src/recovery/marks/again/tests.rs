@@ -43,7 +43,7 @@ proptest! {
                     model.clear();
                 }
                 1 => for run in again.take().collect::<Vec<_>>() {
-                    again.put(run);
+                    again.put(run, Instant::ZERO);
                 },
                 2..10 => {
                     let mut told = Vec::new();
@@ -56,7 +56,7 @@ proptest! {
                 }
                 _ => {
                     again.forget(name, bits, |_, _| {});
-                    again.put(Run { name, bits, sent: resent(at) });
+                    again.put(Run { name, bits, sent: resent(at) }, Instant::ZERO);
                     model.extend(of(bits).map(|k| ((name, k), at)));
                 }
             }
@@ -84,7 +84,7 @@ fn many_that_are_sent_again_one_by_one_need_few_runs() {
         for k in (0..SEGMENTS).rev() {
             now += Duration::from_nanos(100);
             let sent = Resent { sent: now, ..resent(0) };
-            again.put(Run { name, bits: 1 << k, sent });
+            again.put(Run { name, bits: 1 << k, sent }, Instant::ZERO);
         }
     }
     assert!(again.by_time.len() < 2 * CROWD + 1000, "{} runs", again.by_time.len());

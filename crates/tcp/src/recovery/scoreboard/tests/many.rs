@@ -81,6 +81,70 @@ fn many_segments_that_are_sent_at_about_one_time_share_records() {
     assert_eq!((b.lost, b.sacked, b.sacked_segments, b.records.len()), (0, 0, 0, 0));
 }
 
+/// What was sent again and what is new keep their order of transmission: else what is delivered of
+/// one would show what was sent after it to be lost.
+#[test]
+fn what_was_sent_on_either_side_of_something_else_shares_nothing() {
+    let n = 1100;
+    let mut b = board_of_many(n);
+    let micros = |more: u64| at(u64::from(n) << 24) + Duration::from_micros(more);
+    let new = |b: &mut Scoreboard, k: u32, more| {
+        b.push(Record::new(UNA + (n + k) * MSS, MSS, false, MSS, then(micros(more))));
+    };
+    new(&mut b, 0, 0);
+    new(&mut b, 1, 10);
+    assert_eq!(counts(&b)[n as usize..], [2], "one after the other");
+    b.sack(&[(UNA + (n - 1) * MSS, UNA + n * MSS)], UNA + n * MSS, &mut news(&b));
+    let front = Front { sent: at(u64::from(n) << 24), end: UNA + n * MSS, wait: Duration::ZERO };
+    while b.detect_lost(&front, (micros(20), LOOKED_AT), |_| {}).end.is_some() {}
+    // 300 segments again, then a new one, and two of the same record again.
+    for k in 0..300 {
+        b.resent(UNA + k * MSS, MSS, then(micros(30)));
+    }
+    new(&mut b, 2, 40);
+    new(&mut b, 3, 50);
+    assert_eq!(counts(&b)[n as usize..], [2, 2], "those before and after");
+    b.resent(UNA + 300 * MSS, MSS, then(micros(60)));
+    new(&mut b, 4, 60);
+    new(&mut b, 5, 61);
+    assert_eq!(counts(&b)[n as usize..], [2, 2, 1, 1], "what is of one time is of no order");
+    // The one that was sent again at 60 is delivered: what was sent at 60 and after is not lost.
+    let before = b.lost;
+    b.detect_lost(&Front { sent: micros(60), ..front }, (micros(61), u32::MAX), |_| {});
+    let newer = picture(&b)[n as usize..].to_string();
+    assert!(b.lost > before && newer.ends_with(".."), "{newer}");
+}
+
+/// The same of runs of what was sent again.
+#[test]
+fn what_was_sent_again_on_either_side_of_something_new_is_told_apart() {
+    let mut b = Scoreboard::new(UNA);
+    let n = 64 * 300;
+    for i in 0..n / 64 {
+        let sent = then(at(u64::from(i)));
+        b.push(Record::new(UNA + i * 64 * MSS, 64 * MSS, false, MSS, sent));
+    }
+    b.mark_all_lost();
+    let mut now = at(1 << 20);
+    let mut again = |b: &mut Scoreboard, k: u32| {
+        now += Duration::from_nanos(100);
+        b.resent(UNA + k * MSS, MSS, then(now));
+        now
+    };
+    let runs = |b: &Scoreboard| b.marks.as_ref().map_or(0, |marks| marks.again.len());
+    (0..260).for_each(|k| _ = again(&mut b, k));
+    let before = runs(&b);
+    again(&mut b, 260);
+    let last = again(&mut b, 261);
+    assert_eq!(runs(&b), before, "one after the other");
+    b.push(Record::new(UNA + n * MSS, MSS, false, MSS, then(last)));
+    again(&mut b, 262);
+    assert_eq!(runs(&b), before + 1, "a new segment was sent in between");
+    again(&mut b, 263);
+    assert_eq!(runs(&b), before + 1);
+    b.check(UNA, UNA + (n + 1) * MSS);
+}
+
 /// The lowest block is taken first, wherever it stands, and what is left for the next acknowledgment
 /// is not taken for lost, though what was sent later is known to be there.
 #[test]
