@@ -23,10 +23,10 @@ const BUSY: usize = 128;
 const MANY: usize = 1024;
 /// Records in flight from which on what is sent at about one time needs no record of its own:
 /// see [`NEAR`].
-const CROWD: usize = 1024;
+const CROWD: usize = 8192;
 /// What is sent within so long after the first of a record counts as sent with it, for each
-/// [`CROWD`] of records. So many that were further apart took a thousand times as long to be
-/// sent, and a round trip takes no less: it is known to a part in a thousand.
+/// [`CROWD`] of records. So many that were further apart took thousands of times as long to be
+/// sent, and a round trip takes no less: it is known to a part in thousands.
 const NEAR: Duration = Duration::from_micros(100);
 
 /// What has to be sent again.

@@ -17,7 +17,7 @@ pub(crate) const LOOKED_AT: u32 = 40;
 pub(super) const RESENT: u32 = 8;
 /// The most that acknowledgments save up for the timer, by looking at fewer: more records than a
 /// window of 40 MB has. A peer that has all found lost again and again pays for it with them.
-pub(super) const MOST_SAVED: u32 = 200 * LOOKED_AT;
+pub(super) const MOST_SAVED: u32 = 400 * LOOKED_AT;
 /// What becomes due within so short a time is looked at together: else each segment of a flight
 /// would have a time-out of its own. So long after some what is left is looked at, too.
 pub(super) const MOMENT: Duration = Duration::from_micros(100);

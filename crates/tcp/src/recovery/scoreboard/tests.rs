@@ -409,7 +409,7 @@ fn what_is_found_lost_and_taken_back_costs_what_acknowledgments_have_saved() {
     let (end, now) = (UNA + n * MSS, at(1 << 20));
     let front = Front { sent: at((n - 1).into()), end, wait: Duration::ZERO };
     b.steps.set(0);
-    let (rounds, mut taken_back) = (500, 0);
+    let (rounds, mut taken_back) = (1000, 0);
     for _ in 0..rounds {
         let mut found = b.detect_lost(&front, (now, LOOKED_AT), |_| {});
         while found.deadline == Some(now + losses::MOMENT) {

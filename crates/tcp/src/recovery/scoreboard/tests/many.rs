@@ -46,7 +46,7 @@ fn many_segments_that_are_sent_at_about_one_time_share_records() {
         b.push(Record::new(UNA + i * 36, 36, false, 36, then(now)));
     }
     b.check(UNA, UNA + n * 36);
-    assert!(b.records.len() <= 1024 + n as usize / 60, "{} records", b.records.len());
+    assert!(b.records.len() <= CROWD + n as usize / 60, "{} records", b.records.len());
     let longest = |b: &Scoreboard, more: u32| {
         let spans = (0..b.records.len() - 1).map(|i| (b.records[i], b.records[i + 1]));
         spans.map(|(r, next)| next.sent.since(r.sent).as_micros() as u32).max() <= Some(more)
@@ -64,7 +64,7 @@ fn many_segments_that_are_sent_at_about_one_time_share_records() {
     }
     b.check(UNA, UNA + all);
     let footprint = b.footprint();
-    assert!(footprint < 1 << 20, "{footprint}");
+    assert!(footprint < 3 << 20, "{footprint}");
     // Block by block, as far as one acknowledgment goes.
     let (mut told, mut acks) = (0, 0);
     while told < all - 72 {
@@ -85,7 +85,7 @@ fn many_segments_that_are_sent_at_about_one_time_share_records() {
 /// one would show what was sent after it to be lost.
 #[test]
 fn what_was_sent_on_either_side_of_something_else_shares_nothing() {
-    let n = 1100;
+    let n = CROWD as u32 + 100;
     let mut b = board_of_many(n);
     let micros = |more: u64| at(u64::from(n) << 24) + Duration::from_micros(more);
     let new = |b: &mut Scoreboard, k: u32, more| {
