@@ -160,7 +160,7 @@ impl Scoreboard {
     /// Does it lie where SACK may have told of it, and was not heard?
     fn is_unheard(&self, r: &Record) -> bool {
         let unheard = self.marks.as_ref().and_then(|marks| marks.unheard);
-        unheard.is_some_and(|at| r.seq.after_or_at(at))
+        unheard.is_some_and(|at| at.after(self.una) && r.seq.after_or_at(at))
     }
 
     /// The record of that number.
