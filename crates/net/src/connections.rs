@@ -14,6 +14,7 @@ pub use owned::OwnedTable;
 pub use shared::{SharedRef, SharedTable};
 
 use crate::account::Counted;
+use crate::departures::Hold;
 use crate::way::Way;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
@@ -44,6 +45,8 @@ pub struct Connection<U> {
     pub scheduled: bool,
     /// It stands among those that wait for room at their interface.
     pub(crate) waits_for_room: bool,
+    /// What it sends waits for what was sent before.
+    pub(crate) hold: Hold,
     /// How its last frame left.
     pub(crate) way: Way,
     /// The port came from the allocator and has to go back there.

@@ -23,7 +23,7 @@ use crate::link::{self, Link};
 use crate::observe::{Layer, Observer};
 use crate::published::Seen;
 use crate::transport::{self, Cx, Transport};
-use crate::{DropReason, Egress};
+use crate::{Departures, DropReason, Egress};
 use std::sync::Arc;
 use wire::filter;
 use wire::icmpv4::Unreachable;
@@ -101,6 +101,25 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     pub fn reassembling(mut self, reassembly: SharedReassembly) -> Self {
         self.ip.reassembly = reassembly.into();
         self
+    }
+
+    /// Its connections are shared with other contexts, whose frames may be under way.
+    #[must_use]
+    pub fn departing(mut self, departures: Departures) -> Self {
+        self.transport.share_departures(departures);
+        self
+    }
+
+    /// What contexts have made and handed on that share their connections.
+    #[inline]
+    pub fn departures(&self) -> Option<&Departures> {
+        self.transport.departures()
+    }
+
+    /// Is there nothing to do but to wait until frames of other contexts have left?
+    #[inline]
+    pub fn is_held_back(&self) -> bool {
+        self.transport.is_held_back()
     }
 
     /// What the host is configured for.

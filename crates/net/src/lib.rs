@@ -27,6 +27,7 @@ pub mod claims;
 pub mod config;
 pub mod connections;
 pub mod counters;
+pub mod departures;
 pub mod discovery;
 pub mod domain;
 pub mod down;
@@ -60,6 +61,7 @@ pub use connections::{
     ClosedFlow, ConnId, Connection, Connections, OwnedTable, SharedRef, SharedTable,
 };
 pub use counters::{Counters, DropReason};
+pub use departures::Departures;
 pub use discovery::Discovery;
 pub use domain::{Domain, HostShared};
 pub use egress::{BACKLOG, Backlog, Blocked, Egress, Interfaces};

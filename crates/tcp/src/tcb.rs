@@ -349,6 +349,13 @@ impl Tcb {
         self.flags.dirty
     }
 
+    /// May [`Tcb::poll_transmit`] return data that was sent before? `false` is certain, until
+    /// something happens.
+    #[inline]
+    pub fn wants_retransmit(&self) -> bool {
+        (self.board.lost > 0 || self.recovery.tail_due) && self.transmits()
+    }
+
     /// What has happened since the last call.
     #[inline]
     pub fn take_events(&mut self) -> Events {

@@ -6,6 +6,7 @@ use super::time_wait::spread;
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::account::Counted;
 use crate::config::Config;
+use crate::departures::Hold;
 use crate::hash::{Keyed, Purpose};
 use crate::way::Way;
 use hashbrown::HashTable;
@@ -364,6 +365,7 @@ impl<U> Connections<U> for OwnedTable<U> {
             user,
             scheduled: false,
             waits_for_room: false,
+            hold: Hold::No,
             way: Way::default(),
             port_allocated: false,
             timers: Armed::NONE,

@@ -14,6 +14,7 @@ use super::time_wait::TimeWaitTable;
 use super::{ConnId, Connection, Connections, OpenError};
 use crate::account::Counted;
 use crate::config::Config;
+use crate::departures::Hold;
 use crate::hash::{Keyed, Purpose};
 use crate::ports::PortAllocator;
 use crate::way::Way;
@@ -166,6 +167,7 @@ impl<L: RawLock, U: Send> SharedTable<L, U> {
                 user,
                 scheduled: false,
                 waits_for_room: false,
+                hold: Hold::No,
                 way: Way::default(),
                 port_allocated: false,
                 timers: Armed::NONE,

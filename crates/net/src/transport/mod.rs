@@ -11,6 +11,7 @@ mod errors;
 mod fast_open;
 mod group;
 mod half_open;
+mod held_back;
 mod posted;
 mod raw;
 mod ready_list;
@@ -35,6 +36,7 @@ use crate::share::Share;
 use blocked::Blocked;
 use bound::Bound;
 use conn_timers::ConnTimers;
+use held_back::HeldBack;
 use ready_list::ReadyList;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,6 +56,7 @@ pub struct Transport<A: Application> {
     pub(crate) timers: ConnTimers,
     pub(crate) ready: ReadyList,
     blocked: Blocked,
+    held_back: HeldBack,
     /// Passive opens whose handshake is going on, roughly the oldest first, and names of
     /// some that have ended.
     pub(crate) half_open: VecDeque<ConnId>,
@@ -89,6 +92,7 @@ impl<A: Application> Transport<A> {
             timers: ConnTimers::default(),
             ready: ReadyList::default(),
             blocked: Blocked::default(),
+            held_back: HeldBack::new(unit.index),
             half_open: VecDeque::new(),
             resets: Arc::new(RateLimit::new(&config, unit.share(config.errors_per_second))),
             down: Vec::new(),

@@ -9,7 +9,7 @@ use crate::connections::{ConnId, Connection, Connections};
 use crate::down::Below;
 use crate::observe::Layer;
 use crate::way::Way;
-use crate::{Counters, Interfaces};
+use crate::{Counters, Departures, Interfaces};
 use tcp::{Pressure, State, Tcb, TransmitOffload};
 use wire::{FlowKey, Instant};
 
@@ -44,6 +44,9 @@ impl<A: Application> Transport<A> {
         for id in self.share.relieved(pressure, here) {
             cx.conns.with_id(id, |connection| self.ready.schedule_later(connection));
         }
+        if self.held_back.any() {
+            self.held_back.release(cx.conns, |connection| self.ready.schedule(connection));
+        }
         if self.blocked.any() {
             self.unblock(cx.conns, room, down);
         }
@@ -61,13 +64,30 @@ impl<A: Application> Transport<A> {
             }
             left -= self.turn(id, cx, left, pressure, down).min(left);
         }
-        !self.ready.is_empty() || self.may_go_on(|at| down.room_by(at))
+        !self.ready.is_empty() || self.held_back.any() || self.may_go_on(|at| down.room_by(at))
     }
 
     /// Asks the memory for connections that have a turn soon.
     #[inline(never)]
     fn look_along<C: Connections<A::Connection>>(&self, conns: &C) {
         conns.look_along(|others| self.ready.ahead(others));
+    }
+
+    /// The connections are shared with other contexts, and these are what they send.
+    pub(crate) fn share_departures(&mut self, departures: Departures) {
+        self.held_back.share(departures);
+    }
+
+    /// Of the contexts that share connections.
+    #[inline]
+    pub(crate) fn departures(&self) -> Option<&Departures> {
+        self.held_back.departures()
+    }
+
+    /// Is there nothing to do but to wait until other contexts' frames have left?
+    #[inline]
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.held_back.any() && self.ready.is_empty()
     }
 
     /// Do connections wait until an interface has room?
@@ -132,12 +152,18 @@ impl<A: Application> Transport<A> {
                 [_] => (0, transport.config.burst.min(room)),
                 _ => transport.quota_by(connection, room, down),
             };
-            sent = transport.transmit(connection, interface, now, quota, counters, down);
+            let held = transport.held_back.holds(connection);
+            if !held {
+                sent = transport.transmit(connection, interface, now, quota, counters, down);
+            }
+            if sent > 0 {
+                transport.held_back.sent();
+            }
             if transport.share.count(connection) {
                 counters.orphans_reset += 1;
                 connection.tcb.abort();
             }
-            let unfinished = sent == quota && connection.tcb.wants_transmit();
+            let unfinished = !held && sent == quota && connection.tcb.wants_transmit();
             if more || unfinished || connection.tcb.has_events() {
                 if quota > 0 {
                     transport.ready.schedule_later(connection);

@@ -27,8 +27,8 @@ use crossbeam_utils::CachePadded;
 use device::Receive;
 use instrument::{Instruments, Layer, ThreadTimer, observed};
 use net::{
-    Application, Blocked, Call, Config, Connections, Counters, Domain, Egress, HostShared,
-    OwnedTable, Unit,
+    Application, Blocked, Call, Config, Connections, Counters, Departures, Domain, Egress,
+    HostShared, OwnedTable, Unit,
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -50,6 +50,8 @@ pub(crate) struct Group<L, A: Application, C> {
     pub(crate) deadline: AtomicU64,
     /// It has more to send than there was room for.
     pub(crate) pending: AtomicBool,
+    /// But that only waits for frames of other contexts to leave.
+    held_back: AtomicBool,
     /// [`Group::blocked_by`].
     blocked: AtomicBlocked,
     /// Of the frames that wait for its processor's devices.
@@ -66,6 +68,8 @@ pub(crate) struct Shared<L, A: Application, C> {
     /// Packets up or down for which a thread stays in a group before it yields
     /// it, if there is a limit.
     pub(crate) stay: usize,
+    /// What the groups have sent, if they are contexts that share connections.
+    departures: Option<Departures>,
     pub(crate) stopping: AtomicBool,
     threads: Threads,
     pub(crate) instruments: Option<Arc<Instruments>>,
@@ -151,12 +155,14 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
                 domain: Locked::from_parts(lock(), domain),
                 deadline: AtomicU64::new(u64::MAX),
                 pending: AtomicBool::new(false),
+                held_back: AtomicBool::new(false),
                 blocked: AtomicBlocked::default(),
                 share: Share::new(interfaces, None),
             })
         };
         let domains = domains(&setup.config, &mut *setup.application);
         let shared = Arc::new(Shared {
+            departures: domains.first().and_then(|domain| domain.departures().cloned()),
             groups: domains.into_iter().map(group).collect(),
             processors,
             stay: stay.max(1),
@@ -279,14 +285,22 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
+            let turns = self.departures.as_ref().and_then(|departures| {
+                group.held_back.store(domain.is_held_back(), Ordering::Relaxed);
+                departures.to_report(index as u16)
+            });
             group.blocked.store(domain.blocked_by(), Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
-            if egress.is_empty() { None } else { Some(processor.transmitter.begin()) }
+            let sends = !egress.is_empty() || turns.is_some();
+            sends.then(|| (processor.transmitter.begin(), turns))
         });
-        if let Some(out) = out {
+        if let Some((out, turns)) = out {
             timer.mark(Layer::Lock);
             out.send(&group.share, egress, timer);
+            if let (Some(departures), Some(turns)) = (&self.departures, turns) {
+                departures.handed_on(index as u16, turns);
+            }
         }
         A::wake(wakes);
         timer.mark(Layer::Presentation);
@@ -370,7 +384,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
     ) -> bool {
         let now = self.clock.now().as_nanos();
         let transmitter = &self.processors[processor].transmitter;
-        let mut busy = false;
+        let (mut busy, mut waits) = (false, false);
         for index in self.own(processor) {
             let group = &self.groups[index];
             // No connection has a turn while so much of theirs waits for the device.
@@ -380,9 +394,15 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             if pending || released || group.deadline.load(Ordering::Relaxed) <= now {
                 self.enter(index, egress, timer, |_, _, _, _| {});
             }
-            busy |= group.pending.load(Ordering::Relaxed);
+            let held_back = group.held_back.load(Ordering::Relaxed);
+            waits |= held_back;
+            busy |= group.pending.load(Ordering::Relaxed) && !held_back;
         }
-        busy
+        if waits && !busy {
+            // The thread that it waits for may need this processor.
+            platform::thread::yield_now();
+        }
+        busy || waits
     }
 
     fn own(&self, processor: usize) -> impl Iterator<Item = usize> + Clone + use<L, A, C> {

@@ -6,7 +6,7 @@ use crate::runtime::processors::Receivers;
 use crate::runtime::routing::each_or_one;
 use crate::{Setup, StartError};
 use net::ip::SharedReassembly;
-use net::{Application, Call, Domain, HostShared, SharedRef, SharedTable, Unit};
+use net::{Application, Call, Departures, Domain, HostShared, SharedRef, SharedTable, Unit};
 use platform::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -31,12 +31,14 @@ pub(crate) fn contexts<A: Application>(
         let table = Arc::new(SharedTable::new(config, shards, move || DynLock::new(kind, counted)));
         let reassembly = SharedReassembly::new(config);
         let host_shared = HostShared::new(config);
+        let departures = Departures::new(count);
         let domain = |index| {
             let unit = Unit::any(index, count);
             let conns = SharedRef::new(table.clone());
             Domain::with_connections(config.clone(), unit, make(unit), conns)
                 .sharing(&host_shared)
                 .reassembling(reassembly.clone())
+                .departing(departures.clone())
         };
         (0..count).map(domain).collect()
     })

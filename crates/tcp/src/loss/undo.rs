@@ -34,7 +34,7 @@ impl Tcb {
         if self.recovery.phase == Phase::Fast {
             // It was late, and others came before it: time has not told, order has.
             self.recovery.rack.reordered = true;
-            if self.board.any_resent() {
+            if self.board.has_resent() {
                 // Others that were sent again may have been lost.
                 return;
             }

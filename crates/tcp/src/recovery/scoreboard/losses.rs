@@ -192,11 +192,6 @@ impl Scoreboard {
         Some(marks.again.get(self.first, front.segment_of(self.una))?.sent)
     }
 
-    /// Is anything that was sent again on its way?
-    pub(crate) fn any_resent(&self) -> bool {
-        self.marks.as_ref().is_some_and(|m| !m.again.is_empty())
-    }
-
     /// Is the segment that holds `seq` lost?
     pub(crate) fn is_lost(&self, seq: Seq) -> bool {
         let r = self.records.get(self.find(seq)).filter(|r| seq.after_or_at(r.seq));

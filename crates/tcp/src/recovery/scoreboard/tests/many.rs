@@ -170,3 +170,20 @@ fn blocks_of_more_than_is_looked_at_are_taken_from_below() {
         b.check(UNA, UNA + n * MSS);
     }
 }
+
+/// Where all has been acknowledged of which SACK was not heard, losses are found again, though no
+/// further block comes.
+#[test]
+fn what_was_not_heard_is_forgotten_once_it_is_acknowledged() {
+    let n = 4 * LOOKED_AT;
+    let mut b = board(n);
+    let last = [((n - 1) * MSS, n * MSS)];
+    sack(&mut b, n, &last);
+    sack(&mut b, n, &[last[0], (MSS, 2 * LOOKED_AT * MSS)]);
+    while detect(&mut b, (n - 1).into(), n * MSS).end.is_some() {}
+    assert_eq!(b.lost, MSS, "nothing that may have been told of");
+    b.acked(UNA + 2 * LOOKED_AT * MSS, &mut news(&b));
+    while detect(&mut b, (n - 1).into(), n * MSS).end.is_some() {}
+    assert_eq!(b.lost / MSS, 2 * LOOKED_AT - 1, "all but the last");
+    b.check(UNA + 2 * LOOKED_AT * MSS, UNA + n * MSS);
+}

@@ -1,0 +1,97 @@
+//! Retransmissions that wait until all has left that they follow ([`Departures`]). Where each
+//! connection has one owner there are none.
+
+use crate::connections::{ConnId, Connection, Connections};
+use crate::departures::{Departures, Hold, UnderWay};
+
+/// The connections that a context holds back.
+pub(super) struct HeldBack {
+    /// Of the contexts that share connections.
+    departures: Option<Departures>,
+    /// This one.
+    context: u16,
+    waiting: Vec<(ConnId, u32, UnderWay)>,
+}
+
+impl HeldBack {
+    pub(super) fn new(context: u16) -> HeldBack {
+        HeldBack { departures: None, context, waiting: Vec::new() }
+    }
+
+    /// The connections are shared with other contexts.
+    pub(super) fn share(&mut self, departures: Departures) {
+        self.departures = Some(departures);
+    }
+
+    pub(super) fn departures(&self) -> Option<&Departures> {
+        self.departures.as_ref()
+    }
+
+    /// Does any connection wait?
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// A connection has sent in its turn.
+    #[inline]
+    pub(super) fn sent(&self) {
+        if let Some(departures) = &self.departures {
+            departures.made(self.context);
+        }
+    }
+
+    /// Is this connection to send nothing in its turn?
+    #[inline]
+    pub(super) fn holds<U>(&mut self, connection: &mut Connection<U>) -> bool {
+        self.departures.is_some() && self.must_hold(connection)
+    }
+
+    #[inline(never)]
+    fn must_hold<U>(&mut self, connection: &mut Connection<U>) -> bool {
+        if !connection.tcb.wants_retransmit() {
+            connection.hold = Hold::No;
+            return false;
+        }
+        match std::mem::take(&mut connection.hold) {
+            Hold::Over => return false,
+            Hold::Since(number) => {
+                connection.hold = Hold::Since(number);
+                return true;
+            }
+            Hold::No => {}
+        }
+        let Some(departures) = &self.departures else { return false };
+        let Some(under_way) = departures.under_way(self.context) else { return false };
+        let number = departures.next_hold();
+        connection.hold = Hold::Since(number);
+        self.waiting.push((connection.id, number, under_way));
+        true
+    }
+
+    /// Gives those that have waited for long enough to `ready`.
+    #[cold]
+    pub(super) fn release<U, C: Connections<U>>(
+        &mut self,
+        conns: &mut C,
+        mut ready: impl FnMut(&mut Connection<U>),
+    ) {
+        let Some(departures) = &self.departures else { return };
+        self.waiting.retain(|(id, number, under_way)| {
+            if !under_way.has_left(departures) {
+                return true;
+            }
+            conns.with_id(*id, |connection| {
+                // What was sent since without having to wait is for another to wait for.
+                if connection.hold == Hold::Since(*number) {
+                    connection.hold = Hold::Over;
+                    ready(connection);
+                }
+            });
+            false
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;
