@@ -9,13 +9,16 @@
 //! period, as of read-copy-update: what each context has made by now is noted, and over when each
 //! has handed on so much. Nobody waits for a lock, and contexts that go on making frames do not
 //! prolong it.
+//!
+//! What waits for a device that is full counts as handed on. Queues of a device keep no order
+//! between each other, whoever fills them.
 
 use platform::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// The turns of a context in which connections have sent.
 #[derive(Default)]
-// As far as processors fetch memory: a context writes it once a batch.
+// As far as processors fetch memory: a context writes it all the time.
 #[repr(align(128))]
 struct Departure {
     /// So many there were. Only the holder of the context writes it.
@@ -56,13 +59,10 @@ impl Departures {
         made.store(made.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// What the holder of `context` has to report by [`Departures::handed_on`] once its frames have
-    /// gone; `None` if nothing was made.
+    /// How many turns there were in `context`, for its holder.
     #[inline]
-    pub fn to_report(&self, context: u16) -> Option<u64> {
-        let Departure { made, handed } = self.of(context);
-        let made = made.load(Ordering::Relaxed);
-        (made != handed.load(Ordering::Relaxed)).then_some(made)
+    pub(crate) fn turns(&self, context: u16) -> u64 {
+        self.of(context).made.load(Ordering::Relaxed)
     }
 
     /// The frames of all `turns` of `context` have been handed to the device. Batches of a context

@@ -116,6 +116,13 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         self.transport.departures()
     }
 
+    /// What is to be reported by [`Departures::handed_on`] once the device has the frames that were
+    /// made since the last time; `None` if there are none.
+    #[inline]
+    pub fn take_report(&mut self) -> Option<u64> {
+        self.transport.take_report()
+    }
+
     /// Is there nothing to do but to wait until frames of other contexts have left?
     #[inline]
     pub fn is_held_back(&self) -> bool {

@@ -353,7 +353,7 @@ impl Tcb {
     /// something happens.
     #[inline]
     pub fn wants_retransmit(&self) -> bool {
-        (self.board.lost > 0 || self.recovery.tail_due) && self.transmits()
+        self.flags.dirty && (self.board.lost > 0 || self.recovery.tail_due) && self.transmits()
     }
 
     /// What has happened since the last call.

@@ -3,6 +3,7 @@
 
 use crate::connections::{ConnId, Connection, Connections};
 use crate::departures::{Departures, Hold, UnderWay};
+use std::collections::VecDeque;
 
 /// The connections that a context holds back.
 pub(super) struct HeldBack {
@@ -10,12 +11,15 @@ pub(super) struct HeldBack {
     departures: Option<Departures>,
     /// This one.
     context: u16,
-    waiting: Vec<(ConnId, u32, UnderWay)>,
+    /// Its turns that are told of: the frames of these are on their way to the device.
+    told: u64,
+    /// In the order in which they began to wait, so that they end in it.
+    waiting: VecDeque<(ConnId, u32, UnderWay)>,
 }
 
 impl HeldBack {
     pub(super) fn new(context: u16) -> HeldBack {
-        HeldBack { departures: None, context, waiting: Vec::new() }
+        HeldBack { departures: None, context, told: 0, waiting: VecDeque::new() }
     }
 
     /// The connections are shared with other contexts.
@@ -25,6 +29,14 @@ impl HeldBack {
 
     pub(super) fn departures(&self) -> Option<&Departures> {
         self.departures.as_ref()
+    }
+
+    /// What is to be reported by [`Departures::handed_on`] once the frames that were made since the
+    /// last time have gone; `None` if there are none.
+    #[inline]
+    pub(super) fn take_report(&mut self) -> Option<u64> {
+        let turns = self.departures.as_ref()?.turns(self.context);
+        (std::mem::replace(&mut self.told, turns) != turns).then_some(turns)
     }
 
     /// Does any connection wait?
@@ -65,7 +77,7 @@ impl HeldBack {
         let Some(under_way) = departures.under_way(self.context) else { return false };
         let number = departures.next_hold();
         connection.hold = Hold::Since(number);
-        self.waiting.push((connection.id, number, under_way));
+        self.waiting.push_back((connection.id, number, under_way));
         true
     }
 
@@ -77,19 +89,19 @@ impl HeldBack {
         mut ready: impl FnMut(&mut Connection<U>),
     ) {
         let Some(departures) = &self.departures else { return };
-        self.waiting.retain(|(id, number, under_way)| {
-            if !under_way.has_left(departures) {
-                return true;
-            }
-            conns.with_id(*id, |connection| {
+        while let Some((id, number, under_way)) = self.waiting.front()
+            && under_way.has_left(departures)
+        {
+            let (id, number) = (*id, *number);
+            self.waiting.pop_front();
+            conns.with_id(id, |connection| {
                 // What was sent since without having to wait is for another to wait for.
-                if connection.hold == Hold::Since(*number) {
+                if connection.hold == Hold::Since(number) {
                     connection.hold = Hold::Over;
                     ready(connection);
                 }
             });
-            false
-        });
+        }
     }
 }
 

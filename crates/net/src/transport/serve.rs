@@ -84,6 +84,12 @@ impl<A: Application> Transport<A> {
         self.held_back.departures()
     }
 
+    /// [`HeldBack::take_report`].
+    #[inline]
+    pub(crate) fn take_report(&mut self) -> Option<u64> {
+        self.held_back.take_report()
+    }
+
     /// Is there nothing to do but to wait until other contexts' frames have left?
     #[inline]
     pub(crate) fn is_held_back(&self) -> bool {
@@ -152,7 +158,7 @@ impl<A: Application> Transport<A> {
                 [_] => (0, transport.config.burst.min(room)),
                 _ => transport.quota_by(connection, room, down),
             };
-            let held = transport.held_back.holds(connection);
+            let held = quota > 0 && transport.held_back.holds(connection);
             if !held {
                 sent = transport.transmit(connection, interface, now, quota, counters, down);
             }

@@ -285,10 +285,11 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             resteered.extend(domain.take_misrouted());
             domain.app.take_wakes(&mut wakes);
             group.pending.store(more, Ordering::Relaxed);
-            let turns = self.departures.as_ref().and_then(|departures| {
+            let turns = self.departures.is_some().then(|| {
                 group.held_back.store(domain.is_held_back(), Ordering::Relaxed);
-                departures.to_report(index as u16)
+                domain.take_report()
             });
+            let turns = turns.flatten();
             group.blocked.store(domain.blocked_by(), Ordering::Relaxed);
             let deadline = domain.next_timeout().map_or(u64::MAX, Instant::as_nanos);
             group.deadline.store(deadline, Ordering::Relaxed);
@@ -390,7 +391,8 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             // No connection has a turn while so much of theirs waits for the device.
             let pending =
                 group.pending.load(Ordering::Relaxed) && transmitter.takes_more(&group.share);
-            let released = transmitter.has_room(&group.share, group.blocked_by());
+            let released = transmitter.has_room(&group.share, group.blocked_by())
+                || group.held_back.load(Ordering::Relaxed);
             if pending || released || group.deadline.load(Ordering::Relaxed) <= now {
                 self.enter(index, egress, timer, |_, _, _, _| {});
             }

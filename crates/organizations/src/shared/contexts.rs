@@ -67,11 +67,13 @@ pub(crate) fn show_locks<A: Application + 'static>(shared: &Arc<Contexts<A>>) {
 }
 
 /// Does a call on the calling thread: what every context has to know in each, the
-/// rest in one of the contexts for borrowed threads. `note` hears of it before, once
-/// for each context.
+/// rest in one of the contexts for borrowed threads: one whose processor is one of the first
+/// `threads`, which have a thread that goes on with what is left there. `note` hears of it before,
+/// once for each context.
 pub(crate) fn call_in_place<A: Application>(
     shared: &Contexts<A>,
     hasher: &RandomState,
+    threads: usize,
     call: Call<A>,
     note: impl Fn(&Call<A>),
 ) {
@@ -83,7 +85,7 @@ pub(crate) fn call_in_place<A: Application>(
             return 0;
         }
         let thread = hasher.hash_one(platform::thread::current().id()) as usize;
-        (processors + thread % (contexts - processors)) as u16
+        (processors + thread % threads.clamp(1, contexts - processors)) as u16
     };
     each_or_one(call, contexts as u16, borrowed, |context, call| {
         note(&call);

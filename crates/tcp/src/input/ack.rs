@@ -148,7 +148,8 @@ impl Tcb {
             self.judge_tail(h.ack, Some(right), None, now);
             self.on_dsack(left, right, now);
         }
-        self.board.sack(blocks, self.snd.nxt, news);
+        let from = self.snd.una.latest(h.ack);
+        self.board.sack(blocks, (from, self.snd.nxt), news);
     }
 
     /// SEG.ACK is not new, and something is in flight.

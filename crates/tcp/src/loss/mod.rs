@@ -142,7 +142,7 @@ impl Tcb {
         if self.flags.sack {
             self.recovery.rack.reordered |= news.reordered;
             if news.delivered > 0 && self.board.is_disordered() {
-                found = self.detect_lost(news.delivered, (now, LOOKED_AT));
+                found = self.detect_lost(news.delivered, (now, LOOKED_AT + news.records));
             }
         }
         let mut delivered = news.delivered;
@@ -170,9 +170,9 @@ impl Tcb {
     }
 
     /// RFC 8985 6.2 step 5, with SACK: what is lost is marked, and recovery begins.
-    /// `delivered` bytes are news of the acknowledgment that this is done for, and `most`
-    /// records are looked at. Returns whether something was found lost.
-    pub(crate) fn detect_lost(&mut self, delivered: u32, (now, most): (Instant, u32)) -> bool {
+    /// `delivered` bytes are news of the acknowledgment that this is done for, which `paid` for so many
+    /// records to be looked at. Returns whether something was found lost.
+    pub(crate) fn detect_lost(&mut self, delivered: u32, (now, paid): (Instant, u32)) -> bool {
         // RFC 6675 5/1
         // RFC 5681 4.3/1
         let recovering = self.recovery.phase != Phase::Open;
@@ -182,7 +182,7 @@ impl Tcb {
         let waiting = (self.timers.is_reorder(), delivered > 0);
         let front = self.recovery.rack.front(window, &mut self.board.slowest, waiting, now);
         let (total, congestion) = (self.delivered, &mut self.congestion);
-        let found = self.board.detect_lost(&front, (now, most), |piece| {
+        let found = self.board.detect_lost(&front, (now, paid), |piece| {
             if congestion.models() {
                 congestion.on_lost(&tell::lost(&piece, total, now));
             }

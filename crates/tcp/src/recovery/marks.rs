@@ -6,7 +6,15 @@ mod lost;
 
 pub(crate) use again::{Again, Run};
 pub(crate) use lost::Lost;
+use smallvec::SmallVec;
 use wire::Seq;
+
+/// Most blocks that are told of by SACK and left for the next acknowledgment.
+pub(crate) const LEFT: usize = 4;
+
+/// What SACK has told of and is not marked yet: sequence numbers from the first to before the
+/// second, from below.
+pub(crate) type Unheard = SmallVec<[(Seq, Seq); LEFT]>;
 
 /// Which records are lost, and the retransmissions that are under way: sent again,
 /// and neither acknowledged nor lost since.
@@ -16,15 +24,14 @@ pub(crate) struct Marks {
     pub again: Again,
     /// Records that were looked at for losses, beyond what acknowledgments have paid for since.
     pub spent: u32,
-    /// Where the last acknowledgment told of more by SACK than one is heard of: what is there and
-    /// beyond may have been delivered.
-    pub unheard: Option<Seq>,
+    /// What SACK has told of and is not marked yet. What lies there and beyond may have been delivered.
+    pub unheard: Unheard,
 }
 
 impl Marks {
     /// Where nothing is lost: is there nothing else to be kept?
     pub(crate) fn is_empty(&self) -> bool {
-        self.again.is_empty() && self.spent == 0 && self.unheard.is_none()
+        self.again.is_empty() && self.spent == 0 && self.unheard.is_empty()
     }
 
     /// Bytes of heap, its own included, about.

@@ -10,6 +10,8 @@ use wire::{Instant, Seq};
 pub(crate) struct News {
     /// Bytes delivered: not known to be before.
     pub delivered: u32,
+    /// Records of which SACK tells something new.
+    pub records: u32,
     /// When the first record that it acknowledges cumulatively was sent.
     pub first_sent: Option<Instant>,
     /// Something that it acknowledges cumulatively was sent twice (Karn).
@@ -52,6 +54,7 @@ impl News {
     pub(crate) fn new(fack: Seq, echo: Option<u32>, least: u32, now: Instant) -> News {
         News {
             delivered: 0,
+            records: 0,
             first_sent: None,
             twice: false,
             newest: None,

@@ -263,6 +263,9 @@ impl Scoreboard {
             self.una = ack;
             self.records.shrink(BUSY);
         }
+        if self.marks.is_some() {
+            self.pay_back();
+        }
         self.records.thin(MANY);
     }
 
@@ -273,6 +276,9 @@ impl Scoreboard {
     pub(crate) fn acked_plain(&mut self, ack: Seq) -> Option<(Instant, Newest)> {
         debug_assert!(self.lost == 0 && !self.is_disordered() && self.fack == self.una);
         let first_sent = self.records.front()?.sent;
+        if self.marks.is_some() {
+            self.pay_back();
+        }
         while self.records.front()?.end().before(ack) {
             self.step();
             self.records.pop_front();

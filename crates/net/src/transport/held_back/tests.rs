@@ -53,7 +53,7 @@ impl Contexts {
 
     /// The device has what a context has sent.
     fn hands_on(&mut self, context: u16) {
-        let turns = self.departures.to_report(context).expect("it has sent");
+        let turns = self.domains[usize::from(context)].take_report().expect("it has sent");
         self.departures.handed_on(context, turns);
     }
 
@@ -61,6 +61,7 @@ impl Contexts {
     fn connected(&mut self) -> Seq {
         let (answer, _) = self.takes(0, &segment(Flags::SYN, 0, Seq(0)));
         self.hands_on(0);
+        assert_eq!(self.domains[0].take_report(), None, "once");
         let ours = parse_tcp(&answer[0]).seq + 1;
         self.takes(0, &segment(Flags::ACK, 1, ours));
         ours

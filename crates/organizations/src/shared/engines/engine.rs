@@ -199,8 +199,8 @@ struct Stack<A: Application, N> {
 
 impl<A: Application, N: Fn(&Call<A>) + Send + Sync> Family<A> for Stack<A, N> {
     fn call(&self, call: Call<A>) {
-        let Engines { shared, hasher, .. } = &*self.engines;
-        contexts::call_in_place(shared, hasher, call, &self.note);
+        let Engines { shared, hasher, control, .. } = &*self.engines;
+        contexts::call_in_place(shared, hasher, control.most(), call, &self.note);
     }
 
     fn counters(&self) -> Counters {

@@ -184,7 +184,8 @@ struct Stack<A: Application> {
 
 impl<A: Application> Family<A> for Stack<A> {
     fn call(&self, call: Call<A>) {
-        call_in_place(&self.shared, &self.hasher, call, |_| {});
+        let threads = self.shared.processors.len();
+        call_in_place(&self.shared, &self.hasher, threads, call, |_| {});
     }
 
     fn counters(&self) -> Counters {

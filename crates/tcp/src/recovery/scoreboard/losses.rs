@@ -41,19 +41,19 @@ impl Scoreboard {
 
     /// Marks as lost what was sent so long before `front`, which was delivered
     /// (RFC 8985 6.2 step 5): first what was sent once, then what was sent again.
-    /// `tell` hears of each piece. After `most` records, or what is saved up, the rest is left
+    /// `tell` hears of each piece. After as many records as are `paid` for, the rest is left
     /// for the next time, which is soon if nothing else comes.
     pub(crate) fn detect_lost(
         &mut self,
         front: &Front,
-        (now, most): (Instant, u32),
+        (now, paid): (Instant, u32),
         tell: impl FnMut(Piece),
     ) -> Found {
         let before = self.marks.as_ref().map_or(0, |marks| marks.spent);
-        let most = most.min(LOOKED_AT + MOST_SAVED - before);
+        let most = paid.min(LOOKED_AT + MOST_SAVED - before);
         let mut left = most;
         let mut found = self.detect(front, (now, &mut left), tell);
-        let spent = (before + most - left).saturating_sub(LOOKED_AT);
+        let spent = (before + most - left).saturating_sub(paid);
         if let Some(marks) = &mut self.marks {
             marks.spent = spent;
         }
@@ -159,8 +159,8 @@ impl Scoreboard {
 
     /// Does it lie where SACK may have told of it, and was not heard?
     fn is_unheard(&self, r: &Record) -> bool {
-        let unheard = self.marks.as_ref().and_then(|marks| marks.unheard);
-        unheard.is_some_and(|at| at.after(self.una) && r.seq.after_or_at(at))
+        let unheard = self.marks.as_ref().and_then(|marks| marks.unheard.first());
+        unheard.is_some_and(|(at, to)| to.after(self.una) && r.end().after(*at))
     }
 
     /// The record of that number.
@@ -175,6 +175,18 @@ impl Scoreboard {
         }
         let Some(r) = self.record(name) else { return 0 };
         self.mark_lost((name - self.first) as usize, bits & !(r.sacked | r.lost))
+    }
+
+    /// An acknowledgment pays for what was looked at. Where nothing is missing, nothing else does.
+    #[cold]
+    pub(super) fn pay_back(&mut self) {
+        let Some(marks) = &mut self.marks else { return };
+        marks.spent = marks.spent.saturating_sub(LOOKED_AT);
+        let una = self.una;
+        marks.unheard.retain(|(_, to)| to.after(una));
+        if self.lost == 0 && marks.is_empty() {
+            self.marks = None;
+        }
     }
 
     /// Was the first segment sent only once, and is it not lost?
@@ -226,7 +238,7 @@ impl Scoreboard {
         }
         let marks = self.marks.get_or_insert_default();
         marks.again.clear();
-        marks.unheard = None;
+        marks.unheard.clear();
         let before = std::mem::take(&mut self.lost);
         for r in self.records.iter_mut() {
             if reneged {

@@ -1,38 +1,62 @@
 //! What SACK tells.
 
 use super::{LOOKED_AT, Scoreboard};
+use crate::recovery::marks::{LEFT, Unheard};
 use crate::recovery::news::News;
+use crate::recovery::record::Record;
+use smallvec::SmallVec;
 use wire::Seq;
 
+/// What a record whose segments were sent again costs that are SACKed: trees are changed then.
+const RESENT: u32 = 4;
+
+/// What the segments of a record cost that are SACKed, if they were found lost before.
+fn cost(r: &Record, bits: u64) -> u32 {
+    match (r.resent & bits != 0, r.lost & bits != 0) {
+        (true, _) => RESENT,
+        (false, true) => 1,
+        (false, false) => 0,
+    }
+}
+
 impl Scoreboard {
-    /// Marks what SACK blocks cover, as far as they lie in `(una, nxt]`. A block
-    /// costs its new bytes, and a search. The lowest is the first, and no more than
-    /// [`LOOKED_AT`] records are looked at: nothing is found lost from there on until the next
-    /// acknowledgment, which tells of the rest again (RFC 2018 4).
-    pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)], nxt: Seq, news: &mut News) {
+    /// Marks what SACK blocks cover, as far as they lie in `(from, nxt]`. A block
+    /// costs its new bytes, and a search: who sent them has paid for what is marked once. What was found
+    /// lost in the meantime is dearer, and what was sent again: of that no more than [`LOOKED_AT`]
+    /// records are marked, from below. The rest is marked with the next acknowledgment, which need not tell of it again
+    /// (RFC 2018 4), and nothing is found lost from there on until then.
+    pub(crate) fn sack(&mut self, blocks: &[(Seq, Seq)], (from, nxt): (Seq, Seq), news: &mut News) {
         // RFC 6675 3/1
         // RFC 2018 5/1
-        let (una, mut looks, mut done) = (self.una, LOOKED_AT, None);
-        if let Some(marks) = &mut self.marks {
-            marks.unheard = None;
-        }
-        while let Some((left, right)) = blocks
+        let told = blocks
             .iter()
             .copied()
             // RFC 2883 4: a block below the cumulative ACK is a D-SACK
-            .filter(|b| b.0.after_or_at(una) && b.0.before(b.1) && b.1.before_or_at(nxt))
-            .filter(|b| done.is_none_or(|done: Seq| b.0.after(done)))
-            .min_by_key(|b| (b.0.distance_from(una), !b.1.distance_from(una)))
-        {
-            if let Some(at) = self.sack_block((left, right), &mut looks, news) {
-                self.marks.get_or_insert_default().unheard = Some(at);
-                return;
+            .filter(|b| b.0.after_or_at(from) && b.0.before(b.1) && b.1.before_or_at(nxt));
+        let before = self.marks.as_mut().map(|marks| std::mem::take(&mut marks.unheard));
+        let before = before.into_iter().flatten().filter(|b| b.1.after(from));
+        let before = before.map(|(left, right)| (left.latest(from), right));
+        let mut all: SmallVec<[(Seq, Seq); 2 * LEFT]> = before.chain(told).collect();
+        all.sort_unstable_by_key(|b| (b.0.distance_from(from), !b.1.distance_from(from)));
+        let (mut looks, mut unheard) = (RESENT * LOOKED_AT, Unheard::new());
+        let mut endless = u32::MAX;
+        for (left, right) in all {
+            let left = unheard.last().map_or(left, |last| left.latest(last.1));
+            if !left.before(right) {
+                continue;
             }
-            done = Some(left);
+            // That there is more than can be kept is rare. It is all marked.
+            let most = if unheard.len() < LEFT { &mut looks } else { &mut endless };
+            if let Some(at) = self.sack_block((left, right), most, news) {
+                unheard.push((at, right));
+            }
+        }
+        if !unheard.is_empty() {
+            self.marks.get_or_insert_default().unheard = unheard;
         }
     }
 
-    /// Marks what [`left`, `right`) covers. Returns where that ends if so much is not looked at.
+    /// Marks what [`left`, `right`) covers. Returns from where on it is not, if that is too much.
     fn sack_block(
         &mut self,
         (left, right): (Seq, Seq),
@@ -41,10 +65,6 @@ impl Scoreboard {
     ) -> Option<Seq> {
         let mut i = self.find(left);
         while let Some(r) = self.records.get(i).filter(|r| r.seq.before(right)) {
-            if *looks == 0 {
-                return Some(r.seq);
-            }
-            *looks -= 1;
             self.step();
             if r.is_sacked() {
                 i = self.skip_run(i);
@@ -52,6 +72,12 @@ impl Scoreboard {
             }
             let bits = r.covered(left, right, self.una) & r.alive(self.una) & !r.sacked;
             if bits != 0 {
+                let cost = cost(r, bits);
+                if cost > *looks {
+                    *looks = 0;
+                    return Some(r.seq.latest(left));
+                }
+                *looks -= cost;
                 self.mark_sacked(i, bits, news);
             }
             i += 1;
@@ -87,6 +113,7 @@ impl Scoreboard {
         self.sacked += n;
         self.sacked_segments += bits.count_ones();
         news.delivered += n;
+        news.records += 1;
         let (lost, resent) = (r.lost & bits, r.resent & bits);
         r.lost &= !bits;
         r.sacked |= bits;

@@ -48,7 +48,7 @@ fn picture(b: &Scoreboard) -> String {
 fn sack(b: &mut Scoreboard, n: u32, blocks: &[(u32, u32)]) -> News {
     let blocks: Vec<_> = blocks.iter().map(|(l, r)| (UNA + *l, UNA + *r)).collect();
     let mut news = news(b);
-    b.sack(&blocks, UNA + n * MSS, &mut news);
+    b.sack(&blocks, (b.una, UNA + n * MSS), &mut news);
     b.check(b.una, UNA + n * MSS);
     news
 }
@@ -318,7 +318,7 @@ fn what_is_sacked_is_known_by_its_time_alone() {
         b.resent(UNA + 1000, MSS, then(Instant::from_millis(50)));
         let now = Instant::from_millis(100);
         let mut n = News::new(b.fack, Some(40), 1000 * least, now);
-        b.sack(&[(UNA + 1000, UNA + 2000)], UNA + 3000, &mut n);
+        b.sack(&[(UNA + 1000, UNA + 2000)], (b.una, UNA + 3000), &mut n);
         assert_eq!(n.newest.is_some(), seen);
     }
 }
@@ -349,13 +349,13 @@ fn repeating_large_blocks_costs_nothing() {
     // Marked backwards, one by one: each mark leaves a run of its own.
     for i in (1..n).rev() {
         let mut news = news(&b);
-        b.sack(&[(UNA + i * MSS, UNA + (i + 1) * MSS)], UNA + n * MSS, &mut news);
+        b.sack(&[(UNA + i * MSS, UNA + (i + 1) * MSS)], (b.una, UNA + n * MSS), &mut news);
     }
     let mut steps = 0;
     for _ in 0..3 {
         let before = b.steps.get();
         let mut news = news(&b);
-        b.sack(&[(UNA + MSS, UNA + n * MSS)], UNA + n * MSS, &mut news);
+        b.sack(&[(UNA + MSS, UNA + n * MSS)], (b.una, UNA + n * MSS), &mut news);
         steps = b.steps.get() - before;
     }
     assert!(steps <= 25, "{steps}");
@@ -383,7 +383,7 @@ fn an_acknowledgment_costs_the_logarithm_of_what_is_in_flight() {
                 four.iter().map(|i| (UNA + i * SMALL, UNA + (i + 1) * SMALL)).collect();
             let before = b.steps.get();
             let mut news = news(&b);
-            b.sack(&blocks, nxt, &mut news);
+            b.sack(&blocks, (b.una, nxt), &mut news);
             detect(&mut b, acks % 97, 0);
             if let Some(mut hole) = b.next_lost() {
                 hole.cut(2 * SMALL);
@@ -438,7 +438,7 @@ fn large_records_are_lost_and_cut_when_the_path_shrinks() {
     b.push(Record::new(UNA + 500, 1000, false, MSS, then(at(1))));
     b.push(Record::new(UNA + 1500, 3001, true, MSS, then(at(2))));
     let mut n = news(&b);
-    b.sack(&[(UNA + 2500, UNA + 3500)], UNA + 4501, &mut n);
+    b.sack(&[(UNA + 2500, UNA + 3500)], (b.una, UNA + 4501), &mut n);
     b.mark_large_lost(600);
     assert_eq!(picture(&b), ".LLLLSSLL");
     b.check(UNA, UNA + 4501);

@@ -53,7 +53,7 @@ fn many_segments_that_are_sent_at_about_one_time_share_records() {
     };
     assert!(longest(&b, 400), "a record is told by its first segment");
     let all = n * 36;
-    b.sack(&[(UNA + all - 36, UNA + all)], UNA + all, &mut news(&b));
+    b.sack(&[(UNA + all - 36, UNA + all)], (UNA, UNA + all), &mut news(&b));
     let wait = Duration::ZERO;
     let front = Front { sent: now, end: UNA + all, wait };
     while b.detect_lost(&front, (now, LOOKED_AT), |_| {}).end.is_some() {}
@@ -65,14 +65,15 @@ fn many_segments_that_are_sent_at_about_one_time_share_records() {
     b.check(UNA, UNA + all);
     let footprint = b.footprint();
     assert!(footprint < 3 << 20, "{footprint}");
-    // Block by block, as far as one acknowledgment goes.
+    // What was sent again is dear, so it is marked in parts, though it is told of once.
     let (mut told, mut acks) = (0, 0);
+    let mut blocks = &[(UNA + 36, UNA + all)][..];
     while told < all - 72 {
         b.steps.set(0);
         let mut news = news(&b);
-        b.sack(&[(UNA + 36, UNA + all)], UNA + all, &mut news);
+        b.sack(blocks, (UNA, UNA + all), &mut news);
         assert!(news.delivered > 0 && b.steps.get() < 3 * LOOKED_AT, "{}", b.steps.get());
-        (told, acks) = (told + news.delivered, acks + 1);
+        (told, acks, blocks) = (told + news.delivered, acks + 1, &[]);
         b.check(UNA, UNA + all);
     }
     assert!(acks > 10, "{acks}");
@@ -94,7 +95,7 @@ fn what_was_sent_on_either_side_of_something_else_shares_nothing() {
     new(&mut b, 0, 0);
     new(&mut b, 1, 10);
     assert_eq!(counts(&b)[n as usize..], [2], "one after the other");
-    b.sack(&[(UNA + (n - 1) * MSS, UNA + n * MSS)], UNA + n * MSS, &mut news(&b));
+    b.sack(&[(UNA + (n - 1) * MSS, UNA + n * MSS)], (UNA, UNA + n * MSS), &mut news(&b));
     let front = Front { sent: at(u64::from(n) << 24), end: UNA + n * MSS, wait: Duration::ZERO };
     while b.detect_lost(&front, (micros(20), LOOKED_AT), |_| {}).end.is_some() {}
     // 300 segments again, then a new one, and two of the same record again.
@@ -145,22 +146,42 @@ fn what_was_sent_again_on_either_side_of_something_new_is_told_apart() {
     b.check(UNA, UNA + (n + 1) * MSS);
 }
 
-/// The lowest block is taken first, wherever it stands, and what is left for the next acknowledgment
-/// is not taken for lost, though what was sent later is known to be there.
+/// Segments that were all found lost and sent again, so that each is dear.
+fn board_of_dear(n: u32) -> Scoreboard {
+    let mut b = board(n);
+    b.mark_all_lost();
+    for i in 0..n {
+        b.resent(UNA + i * MSS, MSS, then(at((1 << 19) + u64::from(i))));
+    }
+    b
+}
+
+/// What was sent again before the last of `n` is lost, if it is not SACKed.
+fn detect_again(b: &mut Scoreboard, n: u32) {
+    let sent = at((1 << 19) + u64::from(n) - 1);
+    let front = Front { sent, end: UNA + n * MSS, wait: Duration::ZERO };
+    while b.detect_lost(&front, (at(1 << 20), u32::MAX), |_| {}).end.is_some() {}
+}
+
+/// The lowest block is taken first, wherever it stands. What is left is marked with the next
+/// acknowledgment, whatever that tells, and is not taken for lost, though what was sent later is
+/// known to be there.
 #[test]
 fn blocks_of_more_than_is_looked_at_are_taken_from_below() {
+    // RFC 2018 4
     let n = 4 * LOOKED_AT;
-    let mut b = board(n);
+    let mut b = board_of_dear(n);
     let last = [((n - 1) * MSS, n * MSS)];
     sack(&mut b, n, &last);
     let blocks = [last[0], (3 * LOOKED_AT * MSS, (n - 2) * MSS), (MSS, 2 * LOOKED_AT * MSS)];
+    let mut told = &blocks[..];
     for part in 1..=4 {
         b.steps.set(0);
-        sack(&mut b, n, &blocks);
+        sack(&mut b, n, told);
         assert!(b.steps.get() < 4 * LOOKED_AT, "{}", b.steps.get());
-        let below = (part * LOOKED_AT - (part - 1)).min(3 * LOOKED_AT - 3);
-        assert_eq!(b.sacked / MSS, below + 1, "{part}");
-        while detect(&mut b, (n - 1).into(), n * MSS).end.is_some() {}
+        let marked = (part * LOOKED_AT).min(3 * LOOKED_AT - 3);
+        assert_eq!(b.sacked / MSS, marked + 1, "{part}");
+        detect_again(&mut b, n);
         let lost = match part {
             1 => 1,
             2 => LOOKED_AT + 1,
@@ -168,22 +189,76 @@ fn blocks_of_more_than_is_looked_at_are_taken_from_below() {
         };
         assert_eq!(b.lost / MSS, lost, "{part}: what has not come, and no more");
         b.check(UNA, UNA + n * MSS);
+        told = &last;
     }
 }
 
-/// Where all has been acknowledged of which SACK was not heard, losses are found again, though no
+/// Where all has been acknowledged that was not marked, losses are found again, though no
 /// further block comes.
 #[test]
-fn what_was_not_heard_is_forgotten_once_it_is_acknowledged() {
+fn what_was_not_marked_is_forgotten_once_it_is_acknowledged() {
     let n = 4 * LOOKED_AT;
-    let mut b = board(n);
+    let mut b = board_of_dear(n);
     let last = [((n - 1) * MSS, n * MSS)];
     sack(&mut b, n, &last);
     sack(&mut b, n, &[last[0], (MSS, 2 * LOOKED_AT * MSS)]);
-    while detect(&mut b, (n - 1).into(), n * MSS).end.is_some() {}
-    assert_eq!(b.lost, MSS, "nothing that may have been told of");
+    detect_again(&mut b, n);
+    assert_eq!(b.lost, MSS, "nothing that was told of");
     b.acked(UNA + 2 * LOOKED_AT * MSS, &mut news(&b));
-    while detect(&mut b, (n - 1).into(), n * MSS).end.is_some() {}
+    detect_again(&mut b, n);
     assert_eq!(b.lost / MSS, 2 * LOOKED_AT - 1, "all but the last");
     b.check(UNA + 2 * LOOKED_AT * MSS, UNA + n * MSS);
+}
+
+/// A receiver that acknowledges a hundred segments at a time, with a hole in each hundred, and tells
+/// of the last three blocks. All that it tells of is marked at once, and nothing else is lost.
+#[test]
+fn an_acknowledgment_of_many_segments_is_heard_to_its_end() {
+    // RFC 2018 4
+    let n = 2000;
+    let mut b = board(n);
+    for ack in 1..n / 100 {
+        let first = ack.saturating_sub(3);
+        let blocks: Vec<_> = (first..ack)
+            .rev()
+            .map(|block| ((100 * block + 1) * MSS, 100 * (block + 1) * MSS))
+            .collect();
+        let news = sack(&mut b, n, &blocks);
+        assert_eq!((news.delivered / MSS, news.records), (99, 99), "{ack}");
+        let last = 100 * ack - 1;
+        let front =
+            Front { sent: at(last.into()), end: UNA + (last + 1) * MSS, wait: Duration::ZERO };
+        b.detect_lost(&front, (at(1 << 20), LOOKED_AT + news.records), |_| {});
+        b.check(UNA, UNA + n * MSS);
+        assert_eq!(b.lost / MSS, ack, "the holes, and at once");
+    }
+}
+
+/// Blocks below what the same acknowledgment acknowledges cost nothing.
+#[test]
+fn what_is_acknowledged_besides_is_not_looked_at() {
+    let n = 4 * LOOKED_AT;
+    let mut b = board_of_dear(n);
+    let from = UNA + 2 * LOOKED_AT * MSS;
+    let blocks = [(UNA, from), (from + MSS, from + 10 * MSS)];
+    b.sack(&blocks, (from, UNA + n * MSS), &mut news(&b));
+    assert_eq!(b.sacked, 9 * MSS);
+}
+
+/// A window that is found lost and taken back again and again, with acknowledgments in between that
+/// pay for it: it is taken back each time.
+#[test]
+fn acknowledgments_pay_for_what_is_taken_back() {
+    let n = 4000;
+    let mut b = board(n);
+    for round in 0..6 {
+        b.mark_all_lost();
+        b.unmark_lost();
+        assert_eq!(b.lost, 0, "{round}");
+        for _ in 0..n / LOOKED_AT {
+            let (una, at) = (b.una + MSS, n + (b.una.distance_from(UNA)) / MSS);
+            b.push(Record::new(UNA + at * MSS, MSS, false, MSS, then(super::at(at.into()))));
+            b.acked(una, &mut news(&b));
+        }
+    }
 }
