@@ -84,7 +84,8 @@ impl<A: Application> Transport<A> {
         self.held_back.departures()
     }
 
-    /// [`HeldBack::take_report`].
+    /// What is to be reported by [`Departures::handed_on`] once the device has the frames that were made
+    /// since the last time; `None` if there are none.
     #[inline]
     pub(crate) fn take_report(&mut self) -> Option<u64> {
         self.held_back.take_report()

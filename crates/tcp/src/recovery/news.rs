@@ -21,6 +21,8 @@ pub(crate) struct News {
     /// Something was delivered that lies below what had been before, as it was sent
     /// first: the network has reordered.
     pub reordered: bool,
+    /// Some of what is marked was told of before: when it was delivered is not known.
+    pub late: bool,
     /// The highest that had been delivered before (RACK.fack).
     fack: Seq,
     /// The time stamp that it echoes, in milliseconds of our clock.
@@ -55,6 +57,7 @@ impl News {
         News {
             delivered: 0,
             records: 0,
+            late: false,
             first_sent: None,
             twice: false,
             newest: None,
@@ -70,7 +73,7 @@ impl News {
     #[inline]
     pub(crate) fn original(&mut self, r: &Record, end: Seq) {
         // RFC 8985 6.2/3
-        self.reordered |= end.before(self.fack);
+        self.reordered |= !self.late && end.before(self.fack);
         self.newer(r.sent, end, false, || r.then());
     }
 
@@ -84,7 +87,7 @@ impl News {
     /// How long the newest of what was delivered took, microseconds, if it was sent once. It
     /// did not wait for what is missing, as an acknowledgment of all below it would have.
     pub(crate) fn fresh_rtt(&self) -> Option<u32> {
-        let newest = self.newest.as_ref().filter(|newest| !newest.again)?;
+        let newest = self.newest.as_ref().filter(|newest| !newest.again && !self.late)?;
         Some(self.now.micros_since(newest.sent).min(u32::MAX.into()) as u32)
     }
 
@@ -117,6 +120,9 @@ impl News {
     /// of the two came.
     pub(crate) fn retransmission_sacked(&mut self, x: &Resent, end: Seq) {
         // RFC 8985 6.2/3
+        if self.late {
+            return;
+        }
         if self.now.micros_since(x.sent) >= self.least.into() {
             self.newer(x.sent, end, true, || x.then);
         } else {

@@ -276,9 +276,6 @@ impl Scoreboard {
     pub(crate) fn acked_plain(&mut self, ack: Seq) -> Option<(Instant, Newest)> {
         debug_assert!(self.lost == 0 && !self.is_disordered() && self.fack == self.una);
         let first_sent = self.records.front()?.sent;
-        if self.marks.is_some() {
-            self.pay_back();
-        }
         while self.records.front()?.end().before(ack) {
             self.step();
             self.records.pop_front();
@@ -295,6 +292,9 @@ impl Scoreboard {
         }
         (self.una, self.fack) = (ack, ack);
         self.decided = self.decided.latest(ack);
+        if self.marks.is_some() {
+            self.pay_back();
+        }
         Some((first_sent, newest))
     }
 

@@ -36,18 +36,17 @@ impl Scoreboard {
         let before = self.marks.as_mut().map(|marks| std::mem::take(&mut marks.unheard));
         let before = before.into_iter().flatten().filter(|b| b.1.after(from));
         let before = before.map(|(left, right)| (left.latest(from), right));
-        let mut all: SmallVec<[(Seq, Seq); 2 * LEFT]> = before.chain(told).collect();
+        let mut all: SmallVec<[(Seq, Seq); 2 * LEFT]> = before.collect();
+        news.late = !all.is_empty();
+        all.extend(told);
         all.sort_unstable_by_key(|b| (b.0.distance_from(from), !b.1.distance_from(from)));
         let (mut looks, mut unheard) = (RESENT * LOOKED_AT, Unheard::new());
-        let mut endless = u32::MAX;
         for (left, right) in all {
             let left = unheard.last().map_or(left, |last| left.latest(last.1));
             if !left.before(right) {
                 continue;
             }
-            // That there is more than can be kept is rare. It is all marked.
-            let most = if unheard.len() < LEFT { &mut looks } else { &mut endless };
-            if let Some(at) = self.sack_block((left, right), most, news) {
+            if let Some(at) = self.sack_block((left, right), &mut looks, unheard.len(), news) {
                 unheard.push((at, right));
             }
         }
@@ -56,11 +55,14 @@ impl Scoreboard {
         }
     }
 
-    /// Marks what [`left`, `right`) covers. Returns from where on it is not, if that is too much.
+    /// Marks what [`left`, `right`) covers. Returns from where on it is not, if that is too much. If
+    /// so many are `kept` that no more can be, what is dear is passed over: it may be sent again for
+    /// nothing.
     fn sack_block(
         &mut self,
         (left, right): (Seq, Seq),
         looks: &mut u32,
+        kept: usize,
         news: &mut News,
     ) -> Option<Seq> {
         let mut i = self.find(left);
@@ -73,12 +75,14 @@ impl Scoreboard {
             let bits = r.covered(left, right, self.una) & r.alive(self.una) & !r.sacked;
             if bits != 0 {
                 let cost = cost(r, bits);
-                if cost > *looks {
+                if cost > *looks && kept < LEFT {
                     *looks = 0;
                     return Some(r.seq.latest(left));
                 }
-                *looks -= cost;
-                self.mark_sacked(i, bits, news);
+                if cost <= *looks {
+                    *looks -= cost;
+                    self.mark_sacked(i, bits, news);
+                }
             }
             i += 1;
         }

@@ -262,3 +262,46 @@ fn acknowledgments_pay_for_what_is_taken_back() {
         }
     }
 }
+
+/// What is left for the next acknowledgment was delivered before: nothing has changed places, and how
+/// long it took is not known.
+#[test]
+fn what_is_marked_late_is_no_sign_of_reordering() {
+    let n = 4 * LOOKED_AT;
+    let mut b = board_of_dear(n);
+    for i in n..n + 60 {
+        let sent = then(at((1 << 20) + u64::from(i)));
+        b.push(Record::new(UNA + i * MSS, MSS, false, MSS, sent));
+    }
+    let n = n + 60;
+    let blocks = [(MSS, (n - 20) * MSS), ((n - 10) * MSS, n * MSS)];
+    let first = sack(&mut b, n, &blocks);
+    assert!(first.delivered == (LOOKED_AT + 10) * MSS && !first.reordered);
+    while b.sacked < (n - 11) * MSS {
+        let news = sack(&mut b, n, &[]);
+        assert!(news.delivered > 0 && !news.reordered && news.fresh_rtt().is_none());
+        b.check(UNA, UNA + n * MSS);
+    }
+    assert!(b.marks.as_ref().is_none_or(|marks| marks.unheard.is_empty()));
+}
+
+/// Blocks of what is dear, more than can be kept: an acknowledgment costs no more for that.
+#[test]
+fn more_blocks_than_can_be_kept_cost_no_more() {
+    let n = 4000;
+    let mut b = board_of_dear(n);
+    let block = |from: u32, to: u32| (from * MSS, to * MSS);
+    sack(&mut b, n, &[block(1, 101), block(102, 103), block(104, 105), block(106, 107)]);
+    b.steps.set(0);
+    let news = sack(&mut b, n, &[block(108, n)]);
+    assert_eq!(news.delivered, LOOKED_AT * MSS);
+    // They are passed over one by one.
+    assert!(b.steps.get() < n + LOOKED_AT, "{}", b.steps.get());
+    // What was kept is marked, and the rest when it is told of again.
+    sack(&mut b, n, &[]);
+    assert_eq!(b.sacked, (100 + 3) * MSS, "what was kept");
+    for _ in 0..n / LOOKED_AT {
+        sack(&mut b, n, &[block(108, n)]);
+    }
+    assert_eq!(b.sacked, (n - 5) * MSS);
+}
