@@ -80,6 +80,9 @@ pub enum OpenError {
 /// How connections are reached; and what is left of those that have ended: flows in
 /// TIME-WAIT, and the ports of active opens.
 pub trait Connections<U> {
+    /// Do several contexts reach them, each with a reference of its own?
+    const SHARED: bool = false;
+
     /// Runs `f` on the connection with this flow, with exclusive access to it.
     fn with_flow<R>(
         &mut self,

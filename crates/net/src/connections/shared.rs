@@ -290,6 +290,8 @@ impl<L, U> SharedRef<L, U> {
 }
 
 impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
+    const SHARED: bool = true;
+
     #[inline]
     fn with_flow<R>(
         &mut self,

@@ -44,7 +44,7 @@ impl<A: Application> Transport<A> {
         for id in self.share.relieved(pressure, here) {
             cx.conns.with_id(id, |connection| self.ready.schedule_later(connection));
         }
-        if self.held_back.any() {
+        if C::SHARED && self.held_back.any() {
             self.held_back.release(cx.conns, |connection| self.ready.schedule(connection));
         }
         if self.blocked.any() {
@@ -64,7 +64,9 @@ impl<A: Application> Transport<A> {
             }
             left -= self.turn(id, cx, left, pressure, down).min(left);
         }
-        !self.ready.is_empty() || self.held_back.any() || self.may_go_on(|at| down.room_by(at))
+        !self.ready.is_empty()
+            || (C::SHARED && self.held_back.any())
+            || self.may_go_on(|at| down.room_by(at))
     }
 
     /// Asks the memory for connections that have a turn soon.
@@ -159,11 +161,11 @@ impl<A: Application> Transport<A> {
                 [_] => (0, transport.config.burst.min(room)),
                 _ => transport.quota_by(connection, room, down),
             };
-            let held = quota > 0 && transport.held_back.holds(connection);
+            let held = C::SHARED && quota > 0 && transport.held_back.holds(connection);
             if !held {
                 sent = transport.transmit(connection, interface, now, quota, counters, down);
             }
-            if sent > 0 {
+            if C::SHARED && sent > 0 {
                 transport.held_back.sent();
             }
             if transport.share.count(connection) {

@@ -24,6 +24,8 @@ pub(crate) struct Marks {
     pub again: Again,
     /// Records that were looked at for losses, beyond what acknowledgments have paid for since.
     pub spent: u32,
+    /// The number of the first record in flight when `spent` was looked at last.
+    pub paid_to: u64,
     /// What SACK has told of and is not marked yet. What lies there and beyond may have been delivered.
     pub unheard: Unheard,
 }

@@ -263,8 +263,8 @@ impl Scoreboard {
             self.una = ack;
             self.records.shrink(BUSY);
         }
-        if self.marks.is_some() {
-            self.pay_back();
+        if self.marks.as_ref().is_some_and(|marks| !marks.unheard.is_empty()) {
+            self.forget_unheard();
         }
         self.records.thin(MANY);
     }
@@ -292,9 +292,6 @@ impl Scoreboard {
         }
         (self.una, self.fack) = (ack, ack);
         self.decided = self.decided.latest(ack);
-        if self.marks.is_some() {
-            self.pay_back();
-        }
         Some((first_sent, newest))
     }
 

@@ -18,6 +18,8 @@ pub(super) const RESENT: u32 = 8;
 /// The most that acknowledgments save up for the timer, by looking at fewer: more records than a
 /// window of 40 MB has. A peer that has all found lost again and again pays for it with them.
 pub(super) const MOST_SAVED: u32 = 400 * LOOKED_AT;
+/// What a record that is acknowledged pays for.
+const PAYS: u64 = 4;
 /// What becomes due within so short a time is looked at together: else each segment of a flight
 /// would have a time-out of its own. So long after some what is left is looked at, too.
 pub(super) const MOMENT: Duration = Duration::from_micros(100);
@@ -49,6 +51,7 @@ impl Scoreboard {
         (now, paid): (Instant, u32),
         tell: impl FnMut(Piece),
     ) -> Found {
+        self.pay_back();
         let before = self.marks.as_ref().map_or(0, |marks| marks.spent);
         let most = paid.min(LOOKED_AT + MOST_SAVED - before);
         let mut left = most;
@@ -160,7 +163,7 @@ impl Scoreboard {
     /// Does it lie where SACK may have told of it, and was not heard?
     fn is_unheard(&self, r: &Record) -> bool {
         let unheard = self.marks.as_ref().and_then(|marks| marks.unheard.first());
-        unheard.is_some_and(|(at, to)| to.after(self.una) && r.end().after(*at))
+        unheard.is_some_and(|(at, _)| r.end().after(*at))
     }
 
     /// The record of that number.
@@ -177,16 +180,24 @@ impl Scoreboard {
         self.mark_lost((name - self.first) as usize, bits & !(r.sacked | r.lost))
     }
 
-    /// An acknowledgment pays for what was looked at. Where nothing is missing, nothing else does.
+    /// What was left of SACK is not, once it is acknowledged or nothing is missing.
     #[cold]
-    pub(super) fn pay_back(&mut self) {
+    pub(super) fn forget_unheard(&mut self) {
+        let (una, missing) = (self.una, self.is_disordered());
         let Some(marks) = &mut self.marks else { return };
-        marks.spent = marks.spent.saturating_sub(LOOKED_AT);
-        let una = self.una;
-        marks.unheard.retain(|(_, to)| to.after(una));
+        marks.unheard.retain(|(_, to)| missing && to.after(una));
         if self.lost == 0 && marks.is_empty() {
             self.marks = None;
         }
+    }
+
+    /// Pays for what was looked at, by the records that were acknowledged since. Where nothing is
+    /// missing, acknowledgments do not do it themselves.
+    fn pay_back(&mut self) {
+        let Some(marks) = &mut self.marks else { return };
+        let paid = (self.first - marks.paid_to).saturating_mul(PAYS);
+        marks.spent = marks.spent.saturating_sub(paid.min(MOST_SAVED.into()) as u32);
+        marks.paid_to = self.first;
     }
 
     /// Was the first segment sent only once, and is it not lost?
@@ -264,6 +275,7 @@ impl Scoreboard {
     /// Takes back what was found lost, but for what was lost twice: the originals
     /// are still on their way. If that is more than may be looked at, it stays lost.
     pub(crate) fn unmark_lost(&mut self) {
+        self.pay_back();
         let Some(marks) = self.marks.as_mut() else { return self.decided = self.una };
         let spent = (marks.spent as usize + marks.lost.len()).saturating_sub(LOOKED_AT as usize);
         if spent > MOST_SAVED as usize {

@@ -255,7 +255,7 @@ fn acknowledgments_pay_for_what_is_taken_back() {
         b.mark_all_lost();
         b.unmark_lost();
         assert_eq!(b.lost, 0, "{round}");
-        for _ in 0..n / LOOKED_AT {
+        for _ in 0..n / 2 {
             let (una, at) = (b.una + MSS, n + (b.una.distance_from(UNA)) / MSS);
             b.push(Record::new(UNA + at * MSS, MSS, false, MSS, then(super::at(at.into()))));
             b.acked(una, &mut news(&b));
