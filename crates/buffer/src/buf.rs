@@ -75,6 +75,24 @@ impl Buf {
         self.header().references.load(Ordering::Acquire) == 1
     }
 
+    /// How many references there are to the block. Others may come and go at any time.
+    pub fn references(&self) -> usize {
+        self.header().references.load(Ordering::Relaxed) as usize
+    }
+
+    /// Another reference, as [`Clone::clone`] makes one. It takes no locked instruction if this
+    /// was the only one.
+    #[inline(always)]
+    pub fn share(&mut self) -> Buf {
+        // After what others did with the block: whoever is the only one again later knows of it by
+        // what comes from here. `&mut self` is held, so nobody else changes a count of one.
+        if !self.is_unique() {
+            return self.clone();
+        }
+        self.header().references.store(2, Ordering::Relaxed);
+        Buf(self.0)
+    }
+
     /// All bytes of the block.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {

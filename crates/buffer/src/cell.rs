@@ -53,13 +53,14 @@ impl<T> Pooled<T> {
     /// `value` and `parts` in memory of the pool.
     #[inline(always)]
     pub fn new(value: T, parts: Parts) -> Pooled<T> {
-        Pooled::new_with(|| value, parts)
+        Pooled::new_with(|| value, || parts)
     }
 
-    /// The same of the value that `make` returns. It is made when there is a place for it, so
-    /// that it need not wait elsewhere.
+    /// The same of what `make` and `parts` return. Both are made when there is a place for them, so
+    /// that they need not wait elsewhere: a list that is written in pieces and at once read as a
+    /// whole, to be moved here, would hold up the processor.
     #[inline(always)]
-    pub fn new_with(make: impl FnOnce() -> T, parts: Parts) -> Pooled<T> {
+    pub fn new_with(make: impl FnOnce() -> T, parts: impl FnOnce() -> Parts) -> Pooled<T> {
         const { assert!(size_of::<Cell<T>>() <= VALUE && align_of::<Cell<T>>() <= 64) };
         let block = pool::take(classes::CELLS);
         let cell = block.bytes().cast::<Cell<T>>().as_ptr();
@@ -68,7 +69,7 @@ impl<T> Pooled<T> {
         // (One by one: an empty list of slices is one word then, and not all of it.)
         unsafe {
             (&raw mut (*cell).value).write(make());
-            (&raw mut (*cell).parts).write(parts);
+            (&raw mut (*cell).parts).write(parts());
         }
         Pooled { block: ManuallyDrop::new(block), cell: PhantomData }
     }

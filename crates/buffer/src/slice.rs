@@ -93,6 +93,17 @@ impl Slice {
         self.buf.prefetch();
     }
 
+    /// How many slices there are of the block. Others may come and go at any time.
+    pub fn references(&self) -> usize {
+        self.buf.references()
+    }
+
+    /// As [`Clone::clone`], for less if this is the only reference to the block.
+    #[inline(always)]
+    pub fn share(&mut self) -> Slice {
+        Slice { buf: self.buf.share(), start: self.start, len: self.len }
+    }
+
     /// The bytes to write, if this is the only reference to the block.
     #[inline]
     pub fn get_mut(&mut self) -> Option<&mut [u8]> {

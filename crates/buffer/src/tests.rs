@@ -152,6 +152,40 @@ fn the_last_of_threads_that_drop_at_once_gives_the_block_back() {
     }
 }
 
+/// A block is written to by whoever is alone with it again, while others share it, read it and let go of
+/// it in their threads. (ThreadSanitizer and Miri see if one could read what is written.)
+#[test]
+fn who_is_alone_again_writes_what_no_other_reads() {
+    let rounds = if cfg!(miri) { 20 } else { 2000u32 };
+    let mut slice = Slice::copy_of(&0u32.to_le_bytes());
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                let (to, from) = std::sync::mpsc::channel::<(Slice, u32)>();
+                scope.spawn(move || {
+                    for (mut slice, n) in from {
+                        let again = slice.share();
+                        assert_eq!(
+                            (&*slice, &*again),
+                            (&n.to_le_bytes()[..], &n.to_le_bytes()[..])
+                        );
+                    }
+                });
+                to
+            })
+            .collect();
+        for n in 1..rounds {
+            for reader in &readers {
+                reader.send((slice.share(), n - 1)).expect("it reads");
+            }
+            while !slice.is_unique() {
+                std::thread::yield_now();
+            }
+            slice.get_mut().expect("it is alone").copy_from_slice(&n.to_le_bytes());
+        }
+    });
+}
+
 /// What can be done to one of several slices.
 #[derive(Clone, Debug)]
 enum Step {
@@ -164,6 +198,7 @@ enum Step {
     Range(usize, usize),
     Write(u8),
     Clone,
+    Share,
     Drop,
 }
 
@@ -179,6 +214,7 @@ fn step() -> impl Strategy<Value = Step> {
         (0usize..300, 0usize..300).prop_map(|(start, len)| Step::Range(start, len)),
         any::<u8>().prop_map(Step::Write),
         Just(Step::Clone),
+        Just(Step::Share),
         Just(Step::Drop),
     ]
 }
@@ -231,6 +267,12 @@ fn apply(all: &mut Model, at: usize, step: Step) -> Result<(), TestCaseError> {
         Step::Clone => {
             let clone = (slice.clone(), bytes.clone());
             all.push(clone);
+        }
+        Step::Share => {
+            let before = slice.references();
+            let shared = (slice.share(), bytes.clone());
+            prop_assert_eq!(slice.references(), before + 1);
+            all.push(shared);
         }
         Step::Drop => drop(all.swap_remove(at)),
     }

@@ -64,6 +64,12 @@ impl<T> Queue<T> {
         self.first.as_ref().filter(|_| self.rest.is_empty())
     }
 
+    /// The same, to change.
+    #[inline(always)]
+    pub(crate) fn alone_mut(&mut self) -> Option<&mut T> {
+        if self.rest.is_empty() { self.first.as_mut() } else { None }
+    }
+
     /// Puts `value` into the one place of an empty queue.
     #[inline(always)]
     pub(crate) fn put_alone(&mut self, value: T) {

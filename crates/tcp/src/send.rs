@@ -118,16 +118,21 @@ impl SendQueue {
     /// `sum`: computes its sum on the way.
     #[inline(always)]
     pub(crate) fn push_alone(&mut self, data: &[u8], sum: bool) {
-        let (slice, sum) = if sum {
-            let (slice, sum) = Slice::sum_of(data, data.len());
-            (slice, Some(sum))
-        } else {
-            (Slice::copy_of(data), None)
-        };
-        debug_assert!(slice.len() == data.len() && !data.is_empty());
+        if !sum {
+            return self.put_alone(Slice::copy_of(data), None);
+        }
+        let (slice, sum) = Slice::sum_of(data, data.len());
+        self.put_alone(slice, Some(sum));
+    }
+
+    /// Queues this in the empty queue. (What is known only there of two ways is not brought together
+    /// in memory first.)
+    #[inline(always)]
+    fn put_alone(&mut self, slice: Slice, sum: Option<u16>) {
+        debug_assert!(!slice.is_empty());
         self.footprint = slice.footprint();
         let seq = self.end;
-        self.end += data.len() as u32;
+        self.end += slice.len() as u32;
         self.chunks.put_alone(Chunk { slice, seq, sum });
     }
 
@@ -214,26 +219,26 @@ impl SendQueue {
     #[inline(always)]
     pub(crate) fn next_chunk(&mut self, seq: Seq, len: usize) -> Option<(Slice, Option<u16>)> {
         let mut index = self.cursor as usize;
-        let mut chunk = self.chunks.get(index)?;
+        let mut chunk = self.chunks.get_mut(index)?;
         // One that begins there holds what begins there.
         while chunk.seq != seq && chunk.end().before_or_at(seq) {
             index += 1;
-            chunk = self.chunks.get(index)?;
+            chunk = self.chunks.get_mut(index)?;
         }
         if chunk.seq != seq || chunk.slice.len() != len {
             return None;
         }
         self.cursor = index as u32 + 1;
-        Some((chunk.slice.clone(), chunk.sum))
+        Some((chunk.slice.share(), chunk.sum))
     }
 
     /// The only chunk, never sent before, if it has `len` bytes, and its sum if that is known.
     #[inline(always)]
     pub(crate) fn only_chunk(&mut self, len: usize) -> Option<(Slice, Option<u16>)> {
-        let only = self.chunks.alone().filter(|only| only.slice.len() == len)?;
+        let only = self.chunks.alone_mut().filter(|only| only.slice.len() == len)?;
         debug_assert!(only.end() == self.end);
         self.cursor = 1;
-        Some((only.slice.clone(), only.sum))
+        Some((only.slice.share(), only.sum))
     }
 
     fn gather(&self, parts: &mut Parts, index: usize, seq: Seq, len: usize) -> Option<u16> {

@@ -135,7 +135,7 @@ impl Packet {
     pub fn framed(meta: &Meta, n: usize, parts: Parts) -> Packet {
         assert!(n <= HEAD);
         let head_start = (HEAD - n) as u16;
-        Packet(Pooled::new_with(|| Facts { meta: *meta, head_start }, parts))
+        Packet(Pooled::new_with(|| Facts { meta: *meta, head_start }, || parts))
     }
 
     /// The same, with a head of `N` bytes that `write` writes: what is known of it and of the parts
@@ -143,7 +143,7 @@ impl Packet {
     #[inline(always)]
     pub fn headed<const N: usize>(
         meta: &Meta,
-        parts: Parts,
+        parts: impl FnOnce() -> Parts,
         write: impl FnOnce(&mut [u8; N]),
     ) -> Packet {
         const { assert!(N <= HEAD) };
@@ -161,7 +161,7 @@ impl Packet {
     /// it.
     #[inline]
     pub fn like(like: &Packet, part: Slice) -> Packet {
-        let mut packet = Packet(Pooled::new_with(|| like.0.value, Parts::from_buf([part])));
+        let mut packet = Packet(Pooled::new_with(|| like.0.value, || Parts::from_buf([part])));
         packet.copy_head(like);
         packet
     }

@@ -23,14 +23,20 @@ pub(crate) struct Shares {
 
 /// The count of one connection, if it has one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Share(Option<Arc<AtomicU64>>);
+pub(crate) struct Share {
+    count: Option<Arc<AtomicU64>>,
+    /// What it is: what others read is written and never read here, so that nothing waits until it
+    /// is near.
+    so_far: u64,
+}
 
 impl Share {
-    /// Adds `n`. One thread at a time does so.
+    /// Adds `n`. One thread at a time does so, and one of the clones.
     #[inline]
-    pub(crate) fn add(&self, n: u64) {
-        if let Some(count) = &self.0 {
-            count.store(count.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    pub(crate) fn add(&mut self, n: u64) {
+        if let Some(count) = &self.count {
+            self.so_far += n;
+            count.store(self.so_far, Ordering::Relaxed);
         }
     }
 }
@@ -43,11 +49,12 @@ impl Shares {
 
     /// One more, for a connection that the calling thread serves.
     pub(crate) fn share(&self) -> Share {
-        Share(self.apart.then(|| {
+        let count = self.apart.then(|| {
             let count = Arc::<AtomicU64>::default();
             self.counts.lock().push(count.clone());
             count
-        }))
+        });
+        Share { count, so_far: 0 }
     }
 
     /// All counts, in the order in which they were made.
@@ -123,7 +130,7 @@ mod tests {
     #[test]
     fn connections_are_told_apart_where_asked_for() {
         let shares = Shares::apart();
-        let (first, second) = (shares.share(), shares.share());
+        let (first, mut second) = (shares.share(), shares.share());
         second.add(7);
         Share::default().add(9);
         second.clone().add(2);

@@ -155,7 +155,7 @@ impl Departure {
         let base = fields.without_seq();
         fields.checksum = !checksum::fold(base + u64::from(fields.seq) + u64::from(sum));
         let below = &self.head;
-        let parts = Parts::from_buf([payload]);
+        let parts = || Parts::from_buf([payload]);
         let mut packet = Packet::headed::<USUAL>(&self.meta, parts, |head| {
             copy::<UNTAGGED>(head, below);
             if let Some(head) = head.last_chunk_mut::<TCP_TIMESTAMPS>() {

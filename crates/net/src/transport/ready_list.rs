@@ -45,22 +45,37 @@ impl Names {
     #[inline(never)]
     fn make_room(&mut self) {
         if self.gone > self.names.len() / 2 {
-            self.names.drain(..self.gone);
-            self.gone = 0;
+            self.move_up();
         } else {
             self.names.reserve(1);
         }
     }
 
     #[inline(always)]
-    fn pop(&mut self) -> Option<ConnId> {
-        let name = *self.names.get(self.gone)?;
+    fn pop(&mut self) -> Option<&ConnId> {
+        let name = self.names.get(self.gone)?;
         self.gone += 1;
-        if self.gone == self.names.len() {
+        Some(name)
+    }
+
+    /// Begins at the front again if all are gone, or as many as are left. Returns how many those are.
+    #[inline(always)]
+    fn begin(&mut self) -> usize {
+        let left = self.len();
+        if left == 0 {
             self.names.clear();
             self.gone = 0;
+        } else if left <= self.gone {
+            self.move_up();
         }
-        Some(name)
+        left
+    }
+
+    /// Those that are left take the places of those that are gone.
+    #[inline(never)]
+    fn move_up(&mut self) {
+        self.names.drain(..self.gone);
+        self.gone = 0;
     }
 }
 
@@ -92,13 +107,15 @@ impl ReadyList {
 
     /// Those that stand on the list now have turns.
     #[inline]
-    pub(crate) fn round(&self) -> Turns {
-        Turns { first: self.first.len(), later: self.later.len() }
+    pub(crate) fn round(&mut self) -> Turns {
+        Turns { first: self.first.begin(), later: self.later.begin() }
     }
 
     /// Takes the next of this round off the list. Its turn begins with `scheduled` taken back.
+    /// (It is read where it stands: a copy on the stack, in other pieces than it is read in, would
+    /// hold up the processor.)
     #[inline]
-    pub(crate) fn pop(&mut self, turns: &mut Turns) -> Option<ConnId> {
+    pub(crate) fn pop(&mut self, turns: &mut Turns) -> Option<&ConnId> {
         if turns.later > 0 {
             return self.pop_either(turns);
         }
@@ -108,7 +125,7 @@ impl ReadyList {
 
     /// The same, if some of `later` have a turn, too.
     #[inline(never)]
-    fn pop_either(&mut self, turns: &mut Turns) -> Option<ConnId> {
+    fn pop_either(&mut self, turns: &mut Turns) -> Option<&ConnId> {
         let is_later = self.turn || turns.first == 0;
         self.turn = !is_later;
         if is_later {

@@ -57,7 +57,7 @@ impl<A: Application> Transport<A> {
         let mut turns = self.ready.round();
         let far = self.ready.len() >= FAR;
         while left >= least
-            && let Some(id) = self.ready.pop(&mut turns)
+            && let Some(&id) = self.ready.pop(&mut turns)
         {
             if far {
                 self.look_along(cx.conns);

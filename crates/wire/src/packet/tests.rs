@@ -146,7 +146,7 @@ fn a_packet_of_one_part_gives_it_back_without_its_head() {
     let meta = Meta { ttl: 7, ..Meta::EMPTY };
     let packet = Packet::headed(
         &meta,
-        Parts::from_buf([Slice::copy_of(b"payload")]),
+        || Parts::from_buf([Slice::copy_of(b"payload")]),
         |head: &mut [u8; 4]| {
             *head = *b"head";
         },

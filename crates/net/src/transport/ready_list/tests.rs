@@ -80,15 +80,42 @@ fn names_come_out_in_their_order_and_take_no_more_room_than_twice_as_many() {
         }
         // There are always some that wait.
         for _ in 0..(pushed - popped).saturating_sub(40) {
-            assert_eq!(names.pop(), Some(name(popped)));
+            assert_eq!(names.pop(), Some(&name(popped)));
             popped += 1;
         }
         assert_eq!(names.len(), (pushed - popped) as usize);
     }
     assert!(names.names.capacity() <= 256, "{}", names.names.capacity());
     while let Some(next) = names.pop() {
-        assert_eq!(next, name(popped));
+        assert_eq!(*next, name(popped));
         popped += 1;
     }
-    assert_eq!((popped, names.len(), names.gone), (pushed, 0, 0));
+    assert_eq!((popped, names.len(), names.begin(), names.gone), (pushed, 0, 0, 0));
+}
+
+/// One that always stands there again when its turn is over does not wander through memory.
+#[test]
+fn rounds_begin_in_front() {
+    let name = |slot| ConnId { unit: 0, slot, generation: 0 };
+    let mut names = Names::default();
+    names.push(name(0));
+    let mut furthest = 0;
+    for round in 0..1000 {
+        for _ in 0..names.begin() {
+            let next = *names.pop().expect("it stands there");
+            names.push(next);
+            if round == 500 {
+                (1..1000).for_each(|slot| names.push(name(slot)));
+            }
+            if round > 503 {
+                furthest = furthest.max(names.gone);
+            }
+        }
+        if round == 502 {
+            while names.len() > 1 {
+                names.pop();
+            }
+        }
+    }
+    assert!(names.len() == 1 && furthest <= 2, "{furthest}");
 }
