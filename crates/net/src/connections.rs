@@ -104,6 +104,9 @@ pub trait Connections<U> {
     /// `ahead` says who comes after so many others. Nothing that could be seen changes.
     fn look_along(&self, ahead: impl Fn(usize) -> Option<ConnId>);
 
+    /// The same for connections of which only the timers are looked at, most likely.
+    fn look_along_timers(&self, ahead: impl Fn(usize) -> Option<ConnId>);
+
     /// Adds a connection, with what `make` returns, after `begin`: both are called only if
     /// there is room, and what they make is moved as little as it can be. In a shared table,
     /// where another thread may add one with this flow meanwhile, they are called first.

@@ -337,6 +337,14 @@ impl Tcb {
         if self.flags.paced { Instant::earlier(next, self.pace_deadline()) } else { next }
     }
 
+    /// Asks the memory for what [`Tcb::next_timeout`] looks at.
+    #[inline]
+    pub fn ask_for_timers(&self) {
+        wire::prefetch(&self.flags);
+        wire::prefetch(&self.timers);
+        wire::prefetch_first(&self.congestion, 1);
+    }
+
     /// May [`Tcb::next_timeout`] be before `at`? `false` is certain, and cheaper.
     #[inline(always)]
     pub fn may_time_out_before(&self, at: Instant) -> bool {

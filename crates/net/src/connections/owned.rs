@@ -341,6 +341,19 @@ impl<U> Connections<U> for OwnedTable<U> {
         }
     }
 
+    fn look_along_timers(&self, ahead: impl Fn(usize) -> Option<ConnId>) {
+        if let Some(slot) = ahead(2 * AHEAD).and_then(|id| self.slots.get(id.slot as usize)) {
+            wire::prefetch(slot);
+        }
+        if let Some(Slot { connection: Some(connection), .. }) =
+            ahead(AHEAD).and_then(|id| self.slots.get(id.slot as usize))
+        {
+            wire::prefetch(&connection.id);
+            wire::prefetch(&connection.timers);
+            connection.tcb.ask_for_timers();
+        }
+    }
+
     #[inline]
     fn open_with(
         &mut self,

@@ -323,6 +323,8 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
     #[inline(always)]
     fn look_along(&self, _: impl Fn(usize) -> Option<ConnId>) {}
 
+    fn look_along_timers(&self, _: impl Fn(usize) -> Option<ConnId>) {}
+
     fn open_with(
         &mut self,
         flow: FlowKey,

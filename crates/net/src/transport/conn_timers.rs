@@ -70,7 +70,7 @@ impl ConnTimers {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.expire(now, &mut due);
         for next in 0..due.len() {
-            conns.look_along(|others| due.get(next + others).map(|(id, _)| *id));
+            conns.look_along_timers(|others| due.get(next + others).map(|(id, _)| *id));
             let (id, at) = due[next];
             conns.with_id(id, |connection| {
                 if connection.timers.remove(at) {
