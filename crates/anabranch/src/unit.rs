@@ -44,7 +44,8 @@
 //! it. The unit goes on. Tasks that are left when a stack stops are dropped there.
 //!
 //! Tasks stay where they are, so they need not be `Send`. What wakes them may be anywhere.
-//! With the feature `hyper`, `unit::rt` has hyper's executor and timer.
+//! With the feature `hyper`, `unit::rt` has hyper's executor and timer. What many responses have in
+//! common is sent without a copy if it is [`SharedBytes`](crate::SharedBytes).
 //! Channels, semaphores and joins of the crate `tokio` work; its timers, sockets and files
 //! need its runtime. A connection that a task opens may be another unit's; then messages are
 //! handed over as elsewhere. For time there is [`sleep()`], by the system's clock.

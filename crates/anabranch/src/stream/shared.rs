@@ -3,6 +3,7 @@
 use crate::Keepalive;
 use crate::options::{Setting, TcpOptions};
 use crate::scope;
+use crate::shared_bytes;
 use crate::socket::{NotPosted, TcpShared, WriteLimits};
 use crate::stack::Stack;
 use platform::Mutex;
@@ -264,40 +265,76 @@ impl Shared {
     }
 }
 
-/// The first `left` bytes of `bufs` as slices of `limits.chunk` bytes, with their
-/// sums if they are wanted.
-fn chunks(
-    bufs: &[IoSlice<'_>],
-    mut left: usize,
+/// Where segments have at least so many bytes, the device cuts and sums them, and what is shared is
+/// not copied. To cut it here would take as long as to copy and sum it.
+const CUT_BELOW: usize = 8 * 1024;
+
+/// The first `left` bytes of `bufs` as slices: of `limits.chunk` bytes, with their sums if they
+/// are wanted, or [`SharedBytes`](crate::SharedBytes) as they are, where they may go so.
+fn chunks(bufs: &[IoSlice<'_>], mut left: usize, limits: WriteLimits) -> Chunks {
+    let mut chunks = Copies { limits, chunks: SmallVec::new(), last: None };
+    for bytes in bufs.iter().map(|b| &**b) {
+        let bytes = &bytes[..bytes.len().min(left)];
+        let may_share = !limits.sum && limits.chunk >= CUT_BELOW;
+        match may_share.then(|| shared_bytes::find(bytes)).flatten() {
+            Some(slice) => chunks.push(slice),
+            None => chunks.copy(bytes, left),
+        }
+        left -= bytes.len();
+    }
+    chunks.finish()
+}
+
+type Chunks = SmallVec<[(Slice, Option<u16>); 16]>;
+
+/// What was written, as it becomes slices.
+struct Copies {
     limits: WriteLimits,
-) -> SmallVec<[(Slice, Option<u16>); 16]> {
-    let chunk = limits.chunk.max(1);
-    let mut chunks = SmallVec::new();
-    let mut slice = Slice::with_capacity(chunk.min(left));
-    let mut sum = 0;
-    for mut bytes in bufs.iter().map(|b| &**b) {
-        bytes = &bytes[..bytes.len().min(left)];
+    chunks: Chunks,
+    /// The slice that the next bytes are copied to, and its sum.
+    last: Option<(Slice, u16)>,
+}
+
+impl Copies {
+    /// Adds a slice as it is.
+    fn push(&mut self, slice: Slice) {
+        self.flush();
+        self.chunks.push((slice, None));
+    }
+
+    /// Adds a copy of `bytes`; `left`: how many follow, these included.
+    fn copy(&mut self, mut bytes: &[u8], mut left: usize) {
+        let chunk = self.limits.chunk.max(1);
         while !bytes.is_empty() {
+            let make = || (Slice::with_capacity(chunk.min(left)), 0);
+            let (slice, sum) = self.last.get_or_insert_with(make);
             let room = slice.room().min(chunk - slice.len());
             let (now, rest) = bytes.split_at(bytes.len().min(room));
             let before = slice.len();
-            if limits.sum {
+            if self.limits.sum {
                 let (_, added) = slice.append_sum(now);
-                sum = checksum::combine(sum, before, added);
+                *sum = checksum::combine(*sum, before, added);
             } else {
                 slice.append(now);
             }
             bytes = rest;
             left -= now.len();
-            if left > 0 && (slice.len() == chunk || slice.room() == 0) {
-                let next = Slice::with_capacity(chunk.min(left));
-                chunks.push((std::mem::replace(&mut slice, next), limits.sum.then_some(sum)));
-                sum = 0;
+            if slice.len() == chunk || slice.room() == 0 {
+                self.flush();
             }
         }
     }
-    chunks.push((slice, limits.sum.then_some(sum)));
-    chunks
+
+    fn flush(&mut self) {
+        if let Some((slice, sum)) = self.last.take() {
+            self.chunks.push((slice, self.limits.sum.then_some(sum)));
+        }
+    }
+
+    fn finish(mut self) -> Chunks {
+        self.flush();
+        self.chunks
+    }
 }
 
 #[cfg(test)]

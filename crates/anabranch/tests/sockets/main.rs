@@ -15,6 +15,7 @@ mod host;
 mod names;
 mod options;
 mod posted;
+mod shared_bytes;
 mod start;
 mod tasks;
 mod ttl;
@@ -38,7 +39,12 @@ fn pair() -> (Stack, Stack) {
 
 /// Two stacks back to back, with these faults on the client's side.
 fn pair_over(faults: &str) -> (Stack, Stack) {
-    let (left, mut right) = memory::pair(memory::Config::default());
+    pair_of(memory::Config::default(), faults)
+}
+
+/// The same, by these devices.
+fn pair_of(devices: memory::Config, faults: &str) -> (Stack, Stack) {
+    let (left, mut right) = memory::pair(devices);
     if !faults.is_empty() {
         right = fault::wrap(right, &faults.parse().expect("faults"), 1);
     }

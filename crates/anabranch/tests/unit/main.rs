@@ -24,7 +24,12 @@ const WITH_THREADS: [(&str, usize); 3] =
 
 /// Two stacks back to back: a server of this organization and a client.
 fn pair(organization: &str, processors: usize) -> (Stack, Stack) {
-    let (left, right) = memory::pair(memory::Config::default().with_queues(processors));
+    pair_of(memory::Config::default(), organization, processors)
+}
+
+/// The same, by these devices.
+fn pair_of(devices: memory::Config, organization: &str, processors: usize) -> (Stack, Stack) {
+    let (left, right) = memory::pair(devices.with_queues(processors));
     let server = Stack::builder().device(left).address("10.0.0.1/24");
     let server = server.organization(organization).processors(processors).start();
     let client = Stack::builder().device(right).address("10.0.0.2/24");

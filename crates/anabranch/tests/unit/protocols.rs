@@ -1,6 +1,7 @@
 //! hyper and rustls, unchanged, in the tasks of units.
 
 use super::*;
+use anabranch::SharedBytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
@@ -47,6 +48,58 @@ fn hyper_serves_with_timers_of_the_unit() {
             driver.await.expect("it goes on").expect("a good end");
         });
         assert_eq!(wait_for(&server, |tasks| tasks.finished == 1).panicked, 0);
+    }
+}
+
+/// A file that is shared comes whole through hyper, as do parts of it; and without a copy, by devices that
+/// cut and sum segments.
+#[test]
+fn hyper_serves_what_is_shared() {
+    let bytes: Vec<u8> = (0..50_000).map(|at| (at % 253) as u8).collect();
+    let shared = SharedBytes::copy_of(&bytes).expect("short enough");
+    let offloads = memory::Config::default().with_segmentation(65_000).with_transmit_checksum(true);
+    for (organization, processors) in WITH_THREADS {
+        let (server, client) = pair_of(offloads.clone(), organization, processors);
+        let file = Bytes::from_owner(shared.clone());
+        let handler = move |stream, _| {
+            let file = file.clone();
+            let answer = move |request: Request<Incoming>| {
+                let from = request.uri().path()[1..].parse::<usize>().expect("a number");
+                std::future::ready(Ok::<_, Infallible>(Response::new(Full::new(
+                    file.slice(from..),
+                ))))
+            };
+            async move {
+                let http = hyper::server::conn::http1::Builder::new();
+                let served = http.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
+                served.expect("good requests");
+            }
+        };
+        let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
+        block_on(async {
+            let stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+            let http = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+            let (mut sender, connection) = http.expect("a handshake");
+            let driver = tokio::spawn(connection);
+            for from in [0, 1, 777, 0, 25_000, 49_999, 0, 50_000] {
+                let request = Request::get(format!("/{from}")).header("host", "a");
+                let request = request.body(Full::new(Bytes::new())).expect("a request");
+                let response = sender.send_request(request).await.expect("a response");
+                let body = response.into_body().collect().await.expect("a body").to_bytes();
+                assert!(body == bytes[from..], "{organization} {from}");
+            }
+            drop(sender);
+            driver.await.expect("it goes on").expect("a good end");
+            // It is held for us, who have not read it, since nobody has copied it.
+            let mut stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+            stream.write_all(b"GET /1 HTTP/1.0\r\n\r\n").await.expect("room");
+            while !shared.is_on_its_way() {
+                tokio::task::yield_now().await;
+            }
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).await.expect("all of it");
+            assert!(got.ends_with(&bytes[1..]), "{organization}");
+        });
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Body;
 use super::document::{Asked, Document};
+use anabranch::SharedBytes;
 use bytes::Bytes;
 use hyper::Response;
 use std::collections::HashMap;
@@ -41,7 +42,10 @@ struct Files {
 /// A file that is kept.
 pub(super) struct Kept {
     document: Document,
+    /// Where they are short enough, memory of the stack's own, which it sends without a copy.
     bytes: Bytes,
+    /// Bytes of memory that they take.
+    footprint: usize,
     identity: Identity,
     /// It had not been changed for long enough, when it was read, that a later change shows in
     /// its times.
@@ -98,6 +102,11 @@ impl Kept {
     }
 }
 
+/// May it be sent without a copy? Its memory is no more than three times its bytes then.
+fn is_worth_it(shared: &SharedBytes) -> bool {
+    shared.len() >= 1024 && shared.footprint() <= 3 * shared.len()
+}
+
 impl Cache {
     fn now(&self) -> u64 {
         self.start.elapsed().as_millis() as u64
@@ -140,21 +149,25 @@ impl Cache {
         file.read_exact_at(&mut bytes, 0).ok()?;
         let document = Document::of(path, metadata);
         let seen = AtomicU64::new(seen);
-        let kept = Arc::new(Kept { document, bytes: bytes.into(), identity, settled, seen });
+        let (bytes, footprint) = match SharedBytes::copy_of(&bytes).filter(is_worth_it) {
+            Some(shared) => (Bytes::from_owner(shared.clone()), shared.footprint()),
+            None => (Bytes::from(bytes), metadata.len() as usize),
+        };
+        let kept = Arc::new(Kept { document, bytes, footprint, identity, settled, seen });
         self.put(uri, kept.clone());
         Some(kept)
     }
 
     fn put(&self, uri: &str, kept: Arc<Kept>) {
         let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
-        let len = uri.len() + kept.bytes.len();
+        let len = uri.len() + kept.footprint;
         if files.bytes + len > ALL || files.by_path.len() >= FILES {
             // Those that are wanted come back.
             *files = Files::default();
         }
         files.bytes += len;
         if let Some(before) = files.by_path.insert(uri.to_owned(), kept) {
-            files.bytes -= uri.len() + before.bytes.len();
+            files.bytes -= uri.len() + before.footprint;
         }
     }
 }
@@ -196,6 +209,11 @@ mod tests {
         fs::write(&path, "six").expect("written");
         assert_eq!(look(&later, "/x", &path).expect("small").bytes, "six");
         assert_eq!(later.files.read().expect("whole").bytes, "/x".len() + 3);
+        // What is sent without a copy takes a block.
+        fs::write(&path, [7; 30_000]).expect("written");
+        assert_eq!(look(&later, "/x", &path).expect("small").bytes, [7; 30_000][..]);
+        let bytes = later.files.read().expect("whole").bytes;
+        assert!((30_000..90_000).contains(&bytes), "{bytes}");
     }
 
     #[test]
@@ -229,8 +247,7 @@ mod tests {
             assert!(look(&cache, &uri, &path).is_some());
         }
         let files = cache.files.read().expect("whole");
-        let held: usize =
-            files.by_path.iter().map(|(uri, kept)| uri.len() + kept.bytes.len()).sum();
+        let held: usize = files.by_path.iter().map(|(uri, kept)| uri.len() + kept.footprint).sum();
         assert!(held == files.bytes && held <= ALL, "{held}");
     }
 }
