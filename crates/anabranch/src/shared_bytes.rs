@@ -6,10 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use wire::Slice;
 
-/// Shorter writes are copied: to find what they are a part of would take as long.
-const LEAST: usize = 1024;
-
-/// A part is copied as well if its block takes more memory than so many times its bytes: a
+/// A part is copied if the block takes more memory than so many times its bytes: a
 /// connection counts the memory of the block among what it holds.
 const WASTE: usize = 3;
 
@@ -24,9 +21,9 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Whoever writes them to a stream of this crate, by any of its ways
 /// (`stream.write_all(&shared)`), has them sent from where they are: they are not copied. The
 /// stream knows them by their address, so that holds through hyper as well, if a body hands out
-/// `bytes::Bytes::from_owner(shared)`. It holds for a part (`&shared[at..]`), too, if that is a kilobyte at
-/// least, and a third of [`SharedBytes::footprint`]; so bytes that are less than that in all are always copied. And it holds
-/// by devices that cut segments and sum them; for others, bytes are summed while they are copied.
+/// `bytes::Bytes::from_owner(shared)`. It holds for [`SharedBytes::LEAST`] bytes or more; for a part
+/// (`&shared[at..]`), if that is a third of [`SharedBytes::footprint`] at least; and by devices that cut segments
+/// and sum them: for others, bytes are summed while they are copied.
 ///
 /// ```
 /// use anabranch::SharedBytes;
@@ -45,6 +42,9 @@ pub struct SharedBytes(Arc<Held>);
 struct Held(Slice);
 
 impl SharedBytes {
+    /// Bytes that are written at once at least, to be sent without a copy. Less is copied as fast as it is
+    /// found where it is.
+    pub const LEAST: usize = 8 * 1024;
     /// The most that there can be, bytes.
     pub const MOST: usize = 64 * 1024;
 
@@ -63,8 +63,8 @@ impl SharedBytes {
         Some(SharedBytes(Arc::new(Held(slice))))
     }
 
-    /// Are they, or a part of them, on their way: written to a stream, and not acknowledged? It may
-    /// have changed when it is told.
+    /// Are they, or a part of them, on their way: written to a stream, and not acknowledged, or not read
+    /// by the peer, if that is a stack of the same process? It may have changed when it is told.
     pub fn is_on_its_way(&self) -> bool {
         // One here, and one among those that are known.
         self.0.0.references() > 2
@@ -111,14 +111,15 @@ fn address(bytes: &[u8]) -> usize {
 /// What `bytes` are, if they are [`SharedBytes`], or a large enough part: a slice of those. (Whoever has
 /// `bytes` has borrowed them from what is there; and what stands among [`KNOWN`] is there.)
 pub(crate) fn find(bytes: &[u8]) -> Option<Slice> {
-    if bytes.len() < LEAST || COUNT.load(Ordering::Relaxed) == 0 {
+    if bytes.len() < SharedBytes::LEAST || COUNT.load(Ordering::Relaxed) == 0 {
         return None;
     }
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
     let (at, slice) = known.range(..=address(bytes)).next_back()?;
     let from = address(bytes) - at;
     let is_part = from + bytes.len() <= slice.len();
-    (is_part && slice.footprint() <= WASTE * bytes.len()).then(|| slice.range(from, bytes.len()))
+    let is_enough = bytes.len() == slice.len() || slice.footprint() <= WASTE * bytes.len();
+    (is_part && is_enough).then(|| slice.range(from, bytes.len()))
 }
 
 #[cfg(test)]

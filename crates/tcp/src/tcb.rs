@@ -342,7 +342,7 @@ impl Tcb {
     pub fn ask_for_timers(&self) {
         wire::prefetch(&self.flags);
         wire::prefetch(&self.timers);
-        wire::prefetch_first(&self.congestion, 1);
+        self.congestion.ask_for_pacer();
     }
 
     /// May [`Tcb::next_timeout`] be before `at`? `false` is certain, and cheaper.

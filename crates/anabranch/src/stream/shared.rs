@@ -265,22 +265,31 @@ impl Shared {
     }
 }
 
-/// Where segments have at least so many bytes, the device cuts and sums them, and what is shared is
-/// not copied. To cut it here would take as long as to copy and sum it.
+/// Chunks of at least so many bytes are cut and summed by the device, and what is shared is
+/// not copied to them. To cut it here would take as long as to copy and sum it.
 const CUT_BELOW: usize = 8 * 1024;
 
 /// The first `left` bytes of `bufs` as slices: of `limits.chunk` bytes, with their sums if they
 /// are wanted, or [`SharedBytes`](crate::SharedBytes) as they are, where they may go so.
 fn chunks(bufs: &[IoSlice<'_>], mut left: usize, limits: WriteLimits) -> Chunks {
-    let mut chunks = Copies { limits, chunks: SmallVec::new(), last: None };
+    let may_share = !limits.sum && limits.chunk >= CUT_BELOW;
+    let mut pieces: SmallVec<[(&[u8], Option<Slice>); 4]> = SmallVec::new();
     for bytes in bufs.iter().map(|b| &**b) {
         let bytes = &bytes[..bytes.len().min(left)];
-        let may_share = !limits.sum && limits.chunk >= CUT_BELOW;
-        match may_share.then(|| shared_bytes::find(bytes)).flatten() {
-            Some(slice) => chunks.push(slice),
-            None => chunks.copy(bytes, left),
-        }
         left -= bytes.len();
+        pieces.push((bytes, may_share.then(|| shared_bytes::find(bytes)).flatten()));
+    }
+    let mut chunks = Copies { limits, chunks: SmallVec::new(), last: None };
+    // In a row, with no shared one between.
+    for run in pieces.chunk_by(|(_, one), (_, other)| one.is_none() && other.is_none()) {
+        let mut left = run.iter().map(|(bytes, _)| bytes.len()).sum();
+        for (bytes, shared) in run {
+            match shared {
+                Some(slice) => chunks.push(slice.clone()),
+                None => chunks.copy(bytes, left),
+            }
+            left -= bytes.len();
+        }
     }
     chunks.finish()
 }
@@ -302,7 +311,7 @@ impl Copies {
         self.chunks.push((slice, None));
     }
 
-    /// Adds a copy of `bytes`; `left`: how many follow, these included.
+    /// Adds a copy of `bytes`; `left`: how many are copied in a row, these included.
     fn copy(&mut self, mut bytes: &[u8], mut left: usize) {
         let chunk = self.limits.chunk.max(1);
         while !bytes.is_empty() {

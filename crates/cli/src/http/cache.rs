@@ -102,9 +102,9 @@ impl Kept {
     }
 }
 
-/// May it be sent without a copy? Its memory is no more than three times its bytes then.
-fn is_worth_it(shared: &SharedBytes) -> bool {
-    shared.len() >= 1024 && shared.footprint() <= 3 * shared.len()
+/// Does it take so much memory that it is rather copied each time it is sent?
+fn is_wasteful(shared: &SharedBytes) -> bool {
+    shared.footprint() > 3 * shared.len()
 }
 
 impl Cache {
@@ -149,7 +149,8 @@ impl Cache {
         file.read_exact_at(&mut bytes, 0).ok()?;
         let document = Document::of(path, metadata);
         let seen = AtomicU64::new(seen);
-        let (bytes, footprint) = match SharedBytes::copy_of(&bytes).filter(is_worth_it) {
+        let shared = (bytes.len() >= SharedBytes::LEAST).then(|| SharedBytes::copy_of(&bytes));
+        let (bytes, footprint) = match shared.flatten().filter(|shared| !is_wasteful(shared)) {
             Some(shared) => (Bytes::from_owner(shared.clone()), shared.footprint()),
             None => (Bytes::from(bytes), metadata.len() as usize),
         };

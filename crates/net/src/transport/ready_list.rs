@@ -19,7 +19,7 @@ pub(crate) struct ReadyList {
 }
 
 /// Names, the first in first out: a vector, and how many at its front are gone. Nearly always
-/// all go before others come, and then there is nothing to do but to count.
+/// all go in a round before others come, and then there is nothing to do but to count.
 #[derive(Default)]
 struct Names {
     names: Vec<ConnId>,
@@ -58,17 +58,23 @@ impl Names {
         Some(name)
     }
 
-    /// Begins at the front again if all are gone, or as many as are left. Returns how many those are.
+    /// A round begins: those that are left move up, if as many are gone. Returns how many those are.
     #[inline(always)]
     fn begin(&mut self) -> usize {
         let left = self.len();
-        if left == 0 {
-            self.names.clear();
-            self.gone = 0;
-        } else if left <= self.gone {
+        if self.gone > 0 && left <= self.gone {
             self.move_up();
         }
         left
+    }
+
+    /// A round is over: the next names begin at the front if all are gone.
+    #[inline(always)]
+    fn end(&mut self) {
+        if self.gone == self.names.len() {
+            self.names.clear();
+            self.gone = 0;
+        }
     }
 
     /// Those that are left take the places of those that are gone.
@@ -109,6 +115,13 @@ impl ReadyList {
     #[inline]
     pub(crate) fn round(&mut self) -> Turns {
         Turns { first: self.first.begin(), later: self.later.begin() }
+    }
+
+    /// All of this round had their turns, or as many as could.
+    #[inline]
+    pub(crate) fn end_round(&mut self) {
+        self.first.end();
+        self.later.end();
     }
 
     /// Takes the next of this round off the list. Its turn begins with `scheduled` taken back.

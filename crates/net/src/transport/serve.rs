@@ -64,6 +64,7 @@ impl<A: Application> Transport<A> {
             }
             left -= self.turn(id, cx, left, pressure, down).min(left);
         }
+        self.ready.end_round();
         !self.ready.is_empty()
             || (C::SHARED && self.held_back.any())
             || self.may_go_on(|at| down.room_by(at))

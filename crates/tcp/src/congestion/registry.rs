@@ -72,6 +72,12 @@ macro_rules! algorithms {
                 new
             }
 
+            /// Asks the memory for what says whether it has a [pacer](Paces::pacer).
+            #[inline]
+            pub(crate) fn ask_for_pacer(&self) {
+                wire::prefetch(&self.models);
+            }
+
             /// Which algorithm it is.
             pub(crate) fn algorithm(&self) -> Algorithm {
                 match self.control {

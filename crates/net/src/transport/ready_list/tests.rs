@@ -90,6 +90,7 @@ fn names_come_out_in_their_order_and_take_no_more_room_than_twice_as_many() {
         assert_eq!(*next, name(popped));
         popped += 1;
     }
+    names.end();
     assert_eq!((popped, names.len(), names.begin(), names.gone), (pushed, 0, 0, 0));
 }
 
