@@ -161,7 +161,8 @@ impl Packet {
     /// it.
     #[inline]
     pub fn like(like: &Packet, part: Slice) -> Packet {
-        let mut packet = Packet(Pooled::new_with(|| like.0.value, || Parts::from_buf([part])));
+        let parts = Parts::from_buf([part]);
+        let mut packet = Packet(Pooled::new_with(|| like.0.value, || parts));
         packet.copy_head(like);
         packet
     }
