@@ -281,11 +281,11 @@ fn chunks(bufs: &[IoSlice<'_>], mut left: usize, limits: WriteLimits) -> Chunks 
     }
     let mut chunks = Copies { limits, chunks: SmallVec::new(), last: None };
     // In a row, with no shared one between.
-    for run in pieces.chunk_by(|(_, one), (_, other)| one.is_none() && other.is_none()) {
+    for run in pieces.chunk_by_mut(|(_, one), (_, other)| one.is_none() && other.is_none()) {
         let mut left = run.iter().map(|(bytes, _)| bytes.len()).sum();
         for (bytes, shared) in run {
-            match shared {
-                Some(slice) => chunks.push(slice.clone()),
+            match shared.take() {
+                Some(slice) => chunks.push(slice),
                 None => chunks.copy(bytes, left),
             }
             left -= bytes.len();

@@ -4,6 +4,7 @@ use super::*;
 use anabranch::SharedBytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::SendRequest;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
@@ -12,6 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use std::convert::Infallible;
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// Answers with what the request says.
@@ -19,6 +21,14 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.expect("a body").to_bytes();
     Ok(Response::new(format!("{path} {}", body.len()).into()))
+}
+
+/// A client of hyper, whose requests go out by the sender.
+async fn asks(client: &Stack) -> (SendRequest<Full<Bytes>>, JoinHandle<hyper::Result<()>>) {
+    let stream = TcpStream::connect(client, SERVER).await.expect("a connection");
+    let http = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
+    let (sender, connection) = http.expect("a handshake");
+    (sender, tokio::spawn(connection))
 }
 
 #[test]
@@ -33,10 +43,7 @@ fn hyper_serves_with_timers_of_the_unit() {
         };
         let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
         block_on(async {
-            let stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
-            let http = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-            let (mut sender, connection) = http.expect("a handshake");
-            let driver = tokio::spawn(connection);
+            let (mut sender, driver) = asks(&client).await;
             for n in 0..50 {
                 let body = Full::new(Bytes::from(vec![0; n * 3000]));
                 let request = Request::post(format!("/{n}")).header("host", "a").body(body);
@@ -77,10 +84,7 @@ fn hyper_serves_what_is_shared() {
         };
         let _listening = unit::serve(&server, SERVER, handler).expect("it serves");
         block_on(async {
-            let stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
-            let http = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await;
-            let (mut sender, connection) = http.expect("a handshake");
-            let driver = tokio::spawn(connection);
+            let (mut sender, driver) = asks(&client).await;
             for from in [0, 1, 777, 0, 25_000, 49_999, 0, 50_000] {
                 let request = Request::get(format!("/{from}")).header("host", "a");
                 let request = request.body(Full::new(Bytes::new())).expect("a request");
