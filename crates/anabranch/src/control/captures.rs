@@ -61,7 +61,7 @@ pub(super) fn stream(
     writer.finish(&capture)?;
     frame(to, end, writer.get_mut())?;
     write(to, end, &[0; 4])?;
-    tell(to, &json!({ "captured": capture.taken(), "dropped": capture.dropped() }))
+    tell(to, &json!({ "captured": writer.written(), "dropped": capture.dropped() }))
 }
 
 /// Sends all packets that wait.

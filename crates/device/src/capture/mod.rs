@@ -102,6 +102,7 @@ impl Hub {
             options,
             waiting: ArrayQueue::new(WAITING),
             bytes: AtomicUsize::new(0),
+            places: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             over,
@@ -139,6 +140,8 @@ struct Shared {
     waiting: ArrayQueue<Captured>,
     /// Of the packets that wait.
     bytes: AtomicUsize,
+    /// Packets that were put in or are about to be, if only so many are wanted.
+    places: AtomicU64,
     /// Packets that were put in.
     taken: AtomicU64,
     /// Packets that were wanted, but found no room.
@@ -148,26 +151,25 @@ struct Shared {
 }
 
 impl Shared {
-    /// Keeps it if there is room.
+    /// Keeps it if there is room. It counts once it is in, and the last that is wanted ends
+    /// the capture then: who sees the end finds all in the queue.
     fn keep(&self, captured: Captured) {
-        if let Some(count) = self.options.count {
-            let before = self.taken.fetch_add(1, Ordering::Relaxed);
-            if before + 1 >= count {
-                self.over.store(true, Ordering::Release);
-            }
-            if before >= count {
-                self.taken.fetch_sub(1, Ordering::Relaxed);
-                return;
-            }
-        } else {
-            self.taken.fetch_add(1, Ordering::Relaxed);
+        let count = self.options.count;
+        if count.is_some_and(|count| self.places.fetch_add(1, Ordering::Relaxed) >= count) {
+            self.places.fetch_sub(1, Ordering::Relaxed);
+            return;
         }
         let len = captured.bytes.len();
         let fits = self.bytes.fetch_add(len, Ordering::Relaxed) + len <= WAITING_BYTES;
         if !fits || self.waiting.push(captured).is_err() {
             self.bytes.fetch_sub(len, Ordering::Relaxed);
-            self.taken.fetch_sub(1, Ordering::Relaxed);
+            self.places.fetch_sub(u64::from(count.is_some()), Ordering::Relaxed);
             self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let taken = self.taken.fetch_add(1, Ordering::AcqRel) + 1;
+        if Some(taken) == count {
+            self.over.store(true, Ordering::Release);
         }
     }
 
@@ -220,14 +222,15 @@ impl Capture {
         self.shared.over.load(Ordering::Acquire)
     }
 
-    /// Wants no more packets; those that wait can still be taken.
+    /// Wants no more packets; those that wait can still be taken. A thread of the stack that
+    /// is about to put one in may do so a little later.
     pub fn end(&self) {
         self.shared.over.store(true, Ordering::Release);
     }
 
     /// Packets that were wanted and found room.
     pub fn taken(&self) -> u64 {
-        self.shared.taken.load(Ordering::Relaxed)
+        self.shared.taken.load(Ordering::Acquire)
     }
 
     /// Packets that were wanted, but found no room, since what waited was not taken in time.

@@ -2,6 +2,7 @@ use super::*;
 use crate::Batch;
 use crate::memory::{Config, pair};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use wire::packet::ChecksumState;
 
@@ -109,6 +110,56 @@ fn so_many_and_no_more() {
     assert!(capture.is_over());
     assert_eq!((capture.taken(), capture.dropped()), (2, 0));
     assert!(capture.next().is_some() && capture.next().is_some() && capture.next().is_none());
+}
+
+/// A thread that looked before the end may put a packet in after all was taken. What is
+/// told is what stands in the file.
+#[test]
+fn what_comes_after_the_end_does_not_count() {
+    let (hub, mut a, _b) = wrapped();
+    let capture = hub.attach(Options::default());
+    send(&mut a, [partial(), partial()]);
+    let late = capture.next().expect("the first");
+    capture.end();
+    let mut writer = Writer::new(Vec::new(), &capture).expect("written");
+    writer.write(&capture.next().expect("the second")).expect("written");
+    capture.shared.keep(late);
+    writer.finish(&capture).expect("written");
+    assert_eq!((writer.written(), capture.taken()), (1, 3));
+    let mut reader = PcapNgReader::new(&writer.get_mut()[..]).expect("pcapng");
+    let mut accepted = 0;
+    while let Some(block) = reader.next_block() {
+        if let Block::InterfaceStatistics(block) = block.expect("a block") {
+            let one = InterfaceStatisticsOption::IsbFilterAccept(1);
+            accepted += usize::from(block.options.contains(&one));
+        }
+    }
+    assert_eq!(accepted, 1);
+}
+
+/// Who sees that a capture is over finds all of it in the queue.
+#[test]
+fn all_is_there_when_it_is_over() {
+    let (hub, mut a, mut b) = wrapped();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                send(&mut a, [Packet::copy_of(&[0; 60])]);
+                receive(&mut b);
+            }
+        });
+        let missing = (0..20_000).filter(|_| {
+            let capture = hub.attach(Options::default().with_count(Some(1)));
+            while !capture.is_over() {
+                std::hint::spin_loop();
+            }
+            capture.next().is_none()
+        });
+        let missing = missing.count();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(missing, 0);
+    });
 }
 
 #[test]

@@ -20,7 +20,10 @@ pub(crate) const INBOUND: u32 = 1;
 pub(crate) const OUTBOUND: u32 = 2;
 
 /// Writes packets of a capture as pcapng. It does not buffer.
-pub struct Writer<W: Write>(PcapNgWriter<W>);
+pub struct Writer<W: Write> {
+    to: PcapNgWriter<W>,
+    written: u64,
+}
 
 pub(crate) fn io_error(error: PcapError) -> io::Error {
     match error {
@@ -58,7 +61,7 @@ impl<W: Write> Writer<W> {
             let block = interface(&known.name, known.medium, snaplen);
             writer.write_pcapng_block(block).map_err(io_error)?;
         }
-        Ok(Writer(writer))
+        Ok(Writer { to: writer, written: 0 })
     }
 
     /// Writes a packet.
@@ -74,11 +77,17 @@ impl<W: Write> Writer<W> {
             data: Cow::Borrowed(&captured.bytes),
             options: vec![EnhancedPacketOption::Flags(direction)],
         };
-        self.0.write_pcapng_block(block).map_err(io_error)?;
+        self.to.write_pcapng_block(block).map_err(io_error)?;
+        self.written += 1;
         Ok(())
     }
 
-    /// Writes the end: how many packets were captured, and how many found no room.
+    /// Packets that were written.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Writes the end: how many packets were written, and how many found no room.
     ///
     /// # Errors
     /// Those of the writer underneath.
@@ -88,17 +97,17 @@ impl<W: Write> Writer<W> {
             interface_id: 0,
             timestamp: now(),
             options: vec![
-                InterfaceStatisticsOption::IsbFilterAccept(capture.taken() + capture.dropped()),
+                InterfaceStatisticsOption::IsbFilterAccept(self.written + capture.dropped()),
                 InterfaceStatisticsOption::IsbOsDrop(capture.dropped()),
             ],
         };
-        self.0.write_pcapng_block(block).map_err(io_error)?;
+        self.to.write_pcapng_block(block).map_err(io_error)?;
         Ok(())
     }
 
     /// What is written to.
     pub fn get_mut(&mut self) -> &mut W {
-        self.0.get_mut()
+        self.to.get_mut()
     }
 }
 
