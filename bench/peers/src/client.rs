@@ -1,6 +1,7 @@
 //! The client: the kernel's sockets, on one thread. It prints one figure: Gbit/s, or what was
 //! done in a second; and its share of a processor meanwhile.
 
+use crate::askers;
 use crate::run::{STACK, STACK_V6};
 use crate::services::{CHARGEN, DISCARD, ECHO, HEAD, HTTP, PAGE};
 use std::cell::Cell;
@@ -8,7 +9,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
 /// A load.
@@ -76,23 +77,36 @@ pub const LOADS: [Load; 18] = [
     Load::new("slow up", 1, "Mbit/s").over(10),
 ];
 
-const WARM: Duration = Duration::from_millis(300);
-const MEASURED: Duration = Duration::from_millis(1500);
+/// Before anything counts.
+pub const WARM: Duration = Duration::from_millis(300);
+/// For so long it counts.
+pub const MEASURED: Duration = Duration::from_millis(1500);
 /// Bytes of a question.
-const SIZE: usize = 64;
+pub const SIZE: usize = 64;
 
 /// What a path of 20 ms needs to fill.
 const SLOW_WARM: Duration = Duration::from_secs(1);
 const SLOW_MEASURED: Duration = Duration::from_secs(4);
 
 /// Runs `NAME-COUNT-FAMILY`.
-#[tokio::main(flavor = "current_thread")]
-pub async fn run(load: &str) {
+pub fn run(load: &str) {
     let [name, count, family] = load.split('-').collect::<Vec<_>>()[..] else {
         panic!("NAME-COUNT-FAMILY")
     };
     let (name, count): (Rc<str>, usize) = (name.into(), count.parse().expect("a count"));
     let stack = if family == "6" { STACK_V6 } else { STACK };
+    if let Some(measured) = askers::measured(&name, stack, count) {
+        return match measured {
+            Ok((a_second, share)) => println!("{a_second} {share}"),
+            Err(error) => eprintln!("{name}: {error}"),
+        };
+    }
+    tasks(name, stack, count);
+}
+
+/// The loads that are tasks of tokio.
+#[tokio::main(flavor = "current_thread")]
+async fn tasks(name: Rc<str>, stack: &'static str, count: usize) {
     match &*name {
         "idle" => return idle(stack, count).await,
         "burst" => return burst(stack, count).await,
@@ -128,7 +142,7 @@ pub async fn run(load: &str) {
 }
 
 /// The processor's time that this thread, which does all, has had.
-fn busy() -> Duration {
+pub fn busy() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
@@ -215,17 +229,6 @@ async fn one(name: &str, stack: &str, done: &Cell<u64>) -> io::Result<()> {
                 add(stream.write(&bytes).await?);
             }
         }
-        "echo" => {
-            let mut stream = connect(stack, ECHO).await?;
-            loop {
-                ask(&mut stream).await?;
-                add(1);
-            }
-        }
-        "connect" => loop {
-            ask(&mut connect(stack, ECHO).await?).await?;
-            add(1);
-        },
         "http" => {
             let (mut stream, mut answer) =
                 (connect(stack, HTTP).await?, vec![0; HEAD.len() + PAGE]);
@@ -235,15 +238,6 @@ async fn one(name: &str, stack: &str, done: &Cell<u64>) -> io::Result<()> {
                 add(1);
             }
         }
-        "udp" => loop {
-            let socket = UdpSocket::bind("0.0.0.0:0").await?;
-            socket.connect((stack, ECHO)).await?;
-            let patience = Duration::from_millis(200);
-            // After a loss it begins again.
-            while tokio::time::timeout(patience, exchange(&socket)).await.is_ok_and(|r| r.is_ok()) {
-                add(1);
-            }
-        },
         _ => return Err(io::Error::other("there is no such load")),
     }
     Ok(())
@@ -252,9 +246,4 @@ async fn one(name: &str, stack: &str, done: &Cell<u64>) -> io::Result<()> {
 async fn ask(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(&[7; SIZE]).await?;
     stream.read_exact(&mut [0; SIZE]).await.map(drop)
-}
-
-async fn exchange(socket: &UdpSocket) -> io::Result<()> {
-    socket.send(&[7; SIZE]).await?;
-    socket.recv(&mut [0; SIZE]).await.map(drop)
 }

@@ -10,6 +10,7 @@
 //! alone, `--load PART` the loads whose titles have this in them. `--shares yes` adds how busy the client was. The table has medians with ranges, and the ratio of
 //! Anabranch's median to the best of the others.
 
+mod askers;
 mod client;
 mod relay;
 mod run;

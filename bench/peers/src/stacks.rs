@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const FAR: &str = "ana-peer1";
 
 /// Their names, ours first.
-pub const ALL: [&str; 22] = [
+pub const ALL: [&str; 23] = [
     "anabranch, tasks on its threads",
     "anabranch, tasks on its 2 threads",
     "anabranch, tasks on its threads, busy poll",
@@ -32,6 +32,7 @@ pub const ALL: [&str; 22] = [
     "anabranch, no offload, io_uring",
     "ipstack",
     "netstack-smoltcp",
+    "lwip",
     "gvisor",
     "system",
     "link: TAP",
@@ -56,6 +57,8 @@ pub fn is_apart(name: &str) -> bool {
 pub fn serves(name: &str, load: &str) -> bool {
     match name {
         "gvisor" => Path::new(GVISOR).exists(),
+        // It has room for 1,024 connections.
+        "lwip" => cfg!(feature = "lwip") && !["idle", "burst"].contains(&load),
         "system" => load != "udp",
         "tunnel: anabranch" | "tunnel: tun2proxy" => {
             !["udp", "idle", "burst"].contains(&load) && tunnels::is_there(name)
@@ -115,6 +118,8 @@ pub async fn serve(name: &str) {
         }
         "ipstack" => ipstack().await,
         "netstack-smoltcp" => smoltcp().await,
+        #[cfg(feature = "lwip")]
+        "lwip" => lwip().await,
         "gvisor" => gvisor(),
         "system" => crate::system::serve().await,
         "tunnel: anabranch" | "tunnel: tun2proxy" => tunnels::serve(name).await,
@@ -327,5 +332,35 @@ async fn smoltcp() {
     let mut listener = listener.expect("TCP is on");
     while let Some((stream, _, remote)) = listener.next().await {
         tokio::spawn(services::serve(stream, remote.port()));
+    }
+}
+
+/// In C, by a crate that builds it with bindgen: there with the feature of that name.
+#[cfg(feature = "lwip")]
+async fn lwip() {
+    let (stack, mut listener, udp) = lwip::NetStack::new().expect("a stack");
+    let (mut sink, mut stream) = stack.split();
+    let device = Arc::new(device());
+    let to = device.clone();
+    tokio::spawn(async move {
+        while let Some(Ok(packet)) = stream.next().await {
+            let _ = to.send(&packet).await;
+        }
+    });
+    tokio::spawn(async move {
+        let mut bytes = vec![0; 65536];
+        while let Ok(n) = device.recv(&mut bytes).await {
+            let _ = sink.send(bytes[..n].to_vec()).await;
+        }
+    });
+    let (write, mut read) = udp.split();
+    tokio::spawn(async move {
+        while let Ok((data, peer, asked)) = read.recv_from().await {
+            let _ = write.send_to(&data, &asked, &peer);
+        }
+    });
+    run::ready();
+    while let Some((stream, _, asked)) = listener.next().await {
+        tokio::spawn(services::serve(stream, asked.port()));
     }
 }
