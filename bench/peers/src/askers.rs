@@ -1,6 +1,6 @@
 //! The client of the loads of short questions: sockets that take turns by edges of epoll, with
-//! two calls of the system for a question and its answer, so that the client is the limit as
-//! late as may be.
+//! two calls of the system for a question and its answer (beside the wait, which many share, and
+//! what it takes to open a connection), so that the client is the limit as late as may be.
 
 use crate::client::{MEASURED, SIZE, WARM, busy};
 use crate::services::ECHO;
@@ -24,7 +24,7 @@ enum Kind {
     Udp,
 }
 
-/// After so long without an answer, a datagram is lost.
+/// Whoever has had no answer between two looks, so long apart, has lost its datagram.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A socket, and what it has of its answer.
@@ -62,7 +62,7 @@ impl Askers {
     fn open(&self, at: usize) -> std::io::Result<Asker> {
         let (socket, mut events): (OwnedFd, _) = match self.kind {
             Kind::Echo => {
-                let stream = TcpStream::connect(self.to)?;
+                let stream = TcpStream::connect_timeout(&self.to, Duration::from_secs(3))?;
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
                 (stream.into(), epoll::EventFlags::IN)
@@ -145,18 +145,14 @@ impl Askers {
                 let at = event.data.u64() as usize;
                 if let Err(error) = self.turn(at) {
                     eprintln!("{error}");
-                    self.replace(at)?;
+                    // A connection that was to last is missed, so the sample counts for nothing.
+                    if self.kind == Kind::Echo {
+                        return Err(error);
+                    }
+                    self.askers[at] = self.open(at)?;
                 }
             }
         }
-    }
-
-    /// Goes on without a socket that has failed: a connection that was to last is missed.
-    fn replace(&mut self, at: usize) -> std::io::Result<()> {
-        if self.kind != Kind::Echo {
-            self.askers[at] = self.open(at)?;
-        }
-        Ok(())
     }
 
     /// Opens another socket in place of each that had no answer since the last look.

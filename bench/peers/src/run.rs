@@ -98,7 +98,7 @@ pub fn ready() {
 /// One sample, and the client's share of a processor in it; `None` if it came to nothing.
 fn sample(stack: &str, load: &Load) -> Option<(f64, f64)> {
     space(SPACE);
-    let server = started(SPACE, &["stack", stack])?;
+    let mut server = started(SPACE, &["stack", stack])?;
     if !ip(&format!("-n {SPACE} link set {DEVICE} up"))
         || !ip(&format!("-n {SPACE} address add 10.200.0.1/16 dev {DEVICE}"))
         || !ip(&format!("-n {SPACE} address replace fd00:200::1/64 dev {DEVICE} nodad"))
@@ -117,6 +117,10 @@ fn sample(stack: &str, load: &Load) -> Option<(f64, f64)> {
     let mut line = String::new();
     BufReader::new(client.0.stdout.take()?).read_line(&mut line).ok()?;
     let (figure, share) = line.trim().split_once(' ')?;
+    // A stack that has ended has no figure, whatever the client did without it.
+    if !matches!(server.0.try_wait(), Ok(None)) {
+        return None;
+    }
     let (figure, share): (f64, f64) = (figure.parse().ok()?, share.parse().ok()?);
     match load.is_cost() {
         true => Some(((memory(&server)? - before) / figure, share)),

@@ -76,8 +76,16 @@ fn gvisor() {
 }
 
 /// Serves until it is killed.
-#[tokio::main]
-pub async fn serve(name: &str) {
+pub fn serve(name: &str) {
+    // The crate's own queues and wakers are not for several threads.
+    let mut builder = match name {
+        "lwip" => tokio::runtime::Builder::new_current_thread(),
+        _ => tokio::runtime::Builder::new_multi_thread(),
+    };
+    builder.enable_all().build().expect("a runtime").block_on(served(name));
+}
+
+async fn served(name: &str) {
     match name {
         "anabranch, tasks on its threads" => units(host(tunnel(1))).await,
         "anabranch, tasks on its 2 threads" => {

@@ -1,7 +1,7 @@
 //! A stack of a program opens a control socket, and others look into it.
 #![cfg(not(shuttle))]
 
-use anabranch::control::{CaptureRequest, Client, Config, Control};
+use anabranch::control::{CaptureRequest, Client, Config, Control, Stopper};
 use anabranch::device::memory;
 use anabranch::{Organization, Stack, TcpListener, TcpStream, capture};
 use serde_json::Value;
@@ -99,24 +99,39 @@ fn packets(file: &[u8]) -> Vec<Vec<u8>> {
     found
 }
 
+/// A file that stops its capture when it has so much.
+struct Stops {
+    stopper: Stopper,
+    file: Vec<u8>,
+}
+
+impl Write for Stops {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.extend(bytes);
+        if self.file.len() > 100_000 {
+            self.stopper.stop();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[test]
 fn a_capture_has_what_passed_and_is_stopped_from_outside() {
     let name = name("stopped");
     let stack = stack(Organization::GROUP_LOCKS, Some(&name));
     let client = Client::connect(Some(&name)).expect("a control socket");
     let stopper = client.stopper().expect("a descriptor");
-    let mut file = Vec::new();
+    let mut to = Stops { stopper, file: Vec::new() };
     let counts = under_load(&stack, || {
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(50));
-                stopper.stop();
-            });
-            let request = CaptureRequest::new("tcp").with_snaplen(Some(48));
-            client.capture(&request, &mut file).expect("captured")
-        })
+        let request = CaptureRequest::new("tcp").with_snaplen(Some(48));
+        client.capture(&request, &mut to).expect("captured")
     });
-    let packets = packets(&file);
+    let packets = packets(&to.file);
+    assert!(packets.len() > 100);
     assert_eq!(packets.len() as u64, counts.captured);
     for packet in &packets {
         assert!(packet.len() <= 48 && packet[0] == 0x45, "{packet:?}");

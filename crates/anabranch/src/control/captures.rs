@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// How long the thread sleeps when no packet waits.
 const LOOK: Duration = Duration::from_millis(2);
+/// Packets that are written between two looks at what the client says.
+const TURN: usize = 4096;
 /// Bytes that are written at once.
 const BLOCK: usize = 64 * 1024;
 
@@ -44,7 +46,7 @@ pub(super) fn stream(
     let mut writer = Writer::new(Vec::with_capacity(2 * BLOCK), &capture)?;
     loop {
         let over = capture.is_over();
-        send(to, end, &capture, &mut writer)?;
+        send(to, end, &capture, &mut writer, over)?;
         if over {
             break;
         }
@@ -61,17 +63,20 @@ pub(super) fn stream(
     writer.finish(&capture)?;
     frame(to, end, writer.get_mut())?;
     write(to, end, &[0; 4])?;
-    tell(to, &json!({ "captured": writer.written(), "dropped": capture.dropped() }))
+    tell(to, &json!({ "captured": writer.written(), "dropped": writer.dropped() }))
 }
 
-/// Sends all packets that wait.
+/// Sends the packets that wait, or the first of them, unless the capture is `over`: packets may come
+/// faster than they are written, and the client is to be heard meanwhile.
 fn send(
     to: &mut UnixStream,
     end: &End,
     capture: &Capture,
     writer: &mut Writer<Vec<u8>>,
+    over: bool,
 ) -> io::Result<()> {
-    while let Some(captured) = capture.next() {
+    for _ in 0..if over { usize::MAX } else { TURN } {
+        let Some(captured) = capture.next() else { break };
         writer.write(&captured)?;
         if writer.get_mut().len() >= BLOCK {
             frame(to, end, writer.get_mut())?;

@@ -152,10 +152,11 @@ struct Shared {
 
 impl Shared {
     /// Keeps it if there is room. It counts once it is in, and the last that is wanted ends
-    /// the capture then: who sees the end finds all in the queue.
+    /// the capture then: who sees the end finds all in the queue. A packet that comes while another
+    /// has the last place is not wanted, even if that one then finds no room.
     fn keep(&self, captured: Captured) {
         let count = self.options.count;
-        if count.is_some_and(|count| self.places.fetch_add(1, Ordering::Relaxed) >= count) {
+        if count.is_some_and(|count| self.places.fetch_add(1, Ordering::Acquire) >= count) {
             self.places.fetch_sub(1, Ordering::Relaxed);
             return;
         }
@@ -163,8 +164,9 @@ impl Shared {
         let fits = self.bytes.fetch_add(len, Ordering::Relaxed) + len <= WAITING_BYTES;
         if !fits || self.waiting.push(captured).is_err() {
             self.bytes.fetch_sub(len, Ordering::Relaxed);
-            self.places.fetch_sub(u64::from(count.is_some()), Ordering::Relaxed);
             self.dropped.fetch_add(1, Ordering::Relaxed);
+            // Whoever has the place next, and may be the last, has the drop behind it.
+            self.places.fetch_sub(u64::from(count.is_some()), Ordering::Release);
             return;
         }
         let taken = self.taken.fetch_add(1, Ordering::AcqRel) + 1;
@@ -228,7 +230,7 @@ impl Capture {
         self.shared.over.store(true, Ordering::Release);
     }
 
-    /// Packets that were wanted and found room.
+    /// Packets that were wanted and found room. One may be handed out a moment before it counts.
     pub fn taken(&self) -> u64 {
         self.shared.taken.load(Ordering::Acquire)
     }

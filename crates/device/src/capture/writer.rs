@@ -23,6 +23,7 @@ pub(crate) const OUTBOUND: u32 = 2;
 pub struct Writer<W: Write> {
     to: PcapNgWriter<W>,
     written: u64,
+    dropped: u64,
 }
 
 pub(crate) fn io_error(error: PcapError) -> io::Error {
@@ -61,7 +62,7 @@ impl<W: Write> Writer<W> {
             let block = interface(&known.name, known.medium, snaplen);
             writer.write_pcapng_block(block).map_err(io_error)?;
         }
-        Ok(Writer { to: writer, written: 0 })
+        Ok(Writer { to: writer, written: 0, dropped: 0 })
     }
 
     /// Writes a packet.
@@ -87,18 +88,24 @@ impl<W: Write> Writer<W> {
         self.written
     }
 
+    /// Packets that found no room, as the end says; 0 before [`Writer::finish`].
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// Writes the end: how many packets were written, and how many found no room.
     ///
     /// # Errors
     /// Those of the writer underneath.
     pub fn finish(&mut self, capture: &Capture) -> io::Result<()> {
+        self.dropped = capture.dropped();
         let block = InterfaceStatisticsBlock {
             // The counts are of all devices together.
             interface_id: 0,
             timestamp: now(),
             options: vec![
-                InterfaceStatisticsOption::IsbFilterAccept(self.written + capture.dropped()),
-                InterfaceStatisticsOption::IsbOsDrop(capture.dropped()),
+                InterfaceStatisticsOption::IsbFilterAccept(self.written + self.dropped),
+                InterfaceStatisticsOption::IsbOsDrop(self.dropped),
             ],
         };
         self.to.write_pcapng_block(block).map_err(io_error)?;

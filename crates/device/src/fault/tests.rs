@@ -200,7 +200,7 @@ fn is_readable(receive: &dyn Receive) -> bool {
 #[test]
 fn a_receiver_that_sleeps_is_woken_for_what_another_thread_sends() {
     let (a, mut b) = pair(Config::default());
-    let mut a = wrap(a, &"delay=1ms".parse().expect("a spec"), 1);
+    let mut a = wrap(a, &"delay=1s".parse().expect("a spec"), 1);
     let Queue { receive, transmit } = &mut a.queues[0];
     assert!(receive.arm() && !is_readable(&**receive));
     transmit.transmit(&mut Batch::from([frame(1)]));

@@ -94,11 +94,12 @@ fn who_sleeps_or_is_gone_is_not_waited_for() {
     awake.transmit(&mut many);
     device.taken();
     device.takes(1);
+    let came = Instant::now();
     asleep.transmit(&mut others);
     assert_eq!(device.taken(), [1]);
     device.takes(usize::MAX);
     awake.transmit(&mut many);
-    assert!(!many.is_empty(), "the other is awake");
+    assert!(!many.is_empty() || came.elapsed() > FRESH, "the other is awake");
     drop(asleep);
     awake.transmit(&mut many);
     assert!(many.is_empty());
