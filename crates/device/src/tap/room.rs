@@ -11,6 +11,9 @@ use wire::{Packet, Parts};
 /// a short frame takes a small block, and the large ones stay for the next.
 const BLOCKS: [usize; 4] = [2048, 4608, 16 * 1024, 65 * 1024];
 
+/// Bytes of a frame that is rather copied than read or written in pieces.
+pub(super) const FEW: usize = 256;
+
 /// Slices of a room.
 pub(super) const SLICES: usize = BLOCKS.len() + 1;
 
@@ -44,6 +47,30 @@ impl Room {
         // Nobody else has a block before it leaves with a packet.
         let blocks = self.blocks.iter_mut().filter_map(Buf::get_mut);
         slices.extend(blocks.map(IoSliceMut::new));
+    }
+
+    /// Its largest block alone, if that holds a frame of `longest` bytes and the header before it: a call
+    /// that reads into one piece costs a tenth less.
+    pub(super) fn one(&mut self, header_len: usize, longest: usize) -> Option<&mut [u8]> {
+        let block = self.blocks.last_mut()?.get_mut()?;
+        (block.len() >= header_len + longest).then_some(block)
+    }
+
+    /// The frame of `len` bytes that was read into [`Room::one`], and the header that was before it. A
+    /// frame of the size that one block is for takes that along.
+    pub(super) fn take_one(&mut self, header_len: usize, len: usize) -> (virtio::Header, Packet) {
+        let count = self.blocks.len();
+        let block = &mut self.blocks[count - 1];
+        self.header[..header_len].copy_from_slice(&block.as_slice()[..header_len]);
+        let smaller = if count > 1 { BLOCKS[count - 2] } else { FEW };
+        let part = if len <= smaller {
+            Slice::copy_of(&block.as_slice()[header_len..header_len + len])
+        } else {
+            let next = Buf::with_capacity(block.capacity());
+            Slice::new(std::mem::replace(block, next), header_len, len)
+        };
+        let parts = if len > 0 { Parts::from_buf([part]) } else { Parts::new() };
+        (virtio::Header::parse(&self.header), Packet::from_parts(parts))
     }
 
     /// The frame of so many bytes that was read, and the header that was before it. New blocks
