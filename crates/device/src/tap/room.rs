@@ -90,3 +90,6 @@ impl Room {
         (virtio::Header::parse(&self.header), Packet::from_parts(parts))
     }
 }
+
+#[cfg(test)]
+mod tests;
