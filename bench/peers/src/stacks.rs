@@ -5,7 +5,8 @@ use crate::{services, tunnels};
 use anabranch::device::{Device, tap, tun as ours, xdp};
 use anabranch::netstack::Limits;
 use anabranch::{Builder, CongestionAlgorithm, Netstack, Prefix, Stack, TcpConfig};
-use futures::{SinkExt, StreamExt};
+use futures::{Sink, SinkExt, Stream, StreamExt};
+use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -282,6 +283,27 @@ fn device() -> tun::AsyncDevice {
     tun::create_as_async(&config).expect("a device")
 }
 
+/// Carries packets between a stack that is a stream and a sink of them, and a device.
+fn by_device<S>(stack: S)
+where
+    S: Stream<Item = io::Result<Vec<u8>>> + Sink<Vec<u8>, Error = io::Error> + Send + 'static,
+{
+    let (mut sink, mut stream) = stack.split();
+    let device = Arc::new(device());
+    let to = device.clone();
+    tokio::spawn(async move {
+        while let Some(Ok(packet)) = stream.next().await {
+            let _ = to.send(&packet).await;
+        }
+    });
+    tokio::spawn(async move {
+        let mut bytes = vec![0; 65536];
+        while let Ok(n) = device.recv(&mut bytes).await {
+            let _ = sink.send(bytes[..n].to_vec()).await;
+        }
+    });
+}
+
 /// It announces a segment size: without, the kernel sends segments of 536 bytes.
 async fn ipstack() {
     use ipstack::{IpStack, IpStackConfig, IpStackStream, TcpConfig, TcpOptions};
@@ -316,20 +338,7 @@ async fn smoltcp() {
     let builder = builder.enable_tcp(true).enable_udp(true).enable_icmp(true).mtu(MTU);
     let (stack, runner, udp, listener) = builder.build().expect("a stack");
     tokio::spawn(runner.expect("TCP has one"));
-    let (mut sink, mut stream) = stack.split();
-    let device = Arc::new(device());
-    let to = device.clone();
-    tokio::spawn(async move {
-        while let Some(Ok(packet)) = stream.next().await {
-            let _ = to.send(&packet).await;
-        }
-    });
-    tokio::spawn(async move {
-        let mut bytes = vec![0; 65536];
-        while let Ok(n) = device.recv(&mut bytes).await {
-            let _ = sink.send(bytes[..n].to_vec()).await;
-        }
-    });
+    by_device(stack);
     let (mut read, mut write) = udp.expect("UDP is on").split();
     tokio::spawn(async move {
         while let Some((data, local, remote)) = read.next().await {
@@ -347,20 +356,7 @@ async fn smoltcp() {
 #[cfg(feature = "lwip")]
 async fn lwip() {
     let (stack, mut listener, udp) = lwip::NetStack::new().expect("a stack");
-    let (mut sink, mut stream) = stack.split();
-    let device = Arc::new(device());
-    let to = device.clone();
-    tokio::spawn(async move {
-        while let Some(Ok(packet)) = stream.next().await {
-            let _ = to.send(&packet).await;
-        }
-    });
-    tokio::spawn(async move {
-        let mut bytes = vec![0; 65536];
-        while let Ok(n) = device.recv(&mut bytes).await {
-            let _ = sink.send(bytes[..n].to_vec()).await;
-        }
-    });
+    by_device(stack);
     let (write, mut read) = udp.split();
     tokio::spawn(async move {
         while let Ok((data, peer, asked)) = read.recv_from().await {

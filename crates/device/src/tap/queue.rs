@@ -1,4 +1,4 @@
-//! ① and ⑨ of a TAP queue: one readv or writev a frame.
+//! ① and ⑨ of a TAP queue: a call to read or write for each frame, in one piece if that is short.
 
 use super::datagrams::{self, Together};
 use super::ring::{MOST, Ring};

@@ -1,7 +1,7 @@
 use super::super::virtio::LEN;
 use super::*;
 
-/// What is not said to be few does not leave in one piece of its own.
+/// Bytes of the longest frame where the kernel does not cut what it sends.
 const LONGEST: usize = 65_000;
 
 /// A frame of `len` bytes, as it stands behind a header of `header_len`, all of it numbered.
