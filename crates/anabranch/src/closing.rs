@@ -7,9 +7,6 @@ use platform::{Condvar, Instant, Mutex, thread, thread_local};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// For so long after a datagram was handed down it may be on its way to where it has to wait for
-/// a neighbour, in another thread.
-const ON_ITS_WAY: Duration = Duration::from_millis(5);
 /// How often it is looked whether datagrams still wait for neighbours.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -56,14 +53,18 @@ impl Closing {
 
     /// As [`Closing::wait`], and until no datagram waits any more for one of the `neighbours` to
     /// say where it is. One that does not say it is not waited for longer than `timeout` either.
-    pub(crate) fn wait_for_all(&self, neighbours: &Neighbourhood, timeout: Duration) -> usize {
+    /// `settle` waits, so long at most, until what was sent is where it may have to wait for them.
+    pub(crate) fn wait_for_all(
+        &self,
+        neighbours: &Neighbourhood,
+        timeout: Duration,
+        settle: impl FnOnce(Duration),
+    ) -> usize {
         let start = Instant::now();
         let left = self.wait(timeout);
         if self.datagrams.load(Ordering::SeqCst) {
-            let handed_down = Instant::now();
-            while start.elapsed() < timeout
-                && (neighbours.waiting() > 0 || handed_down.elapsed() < ON_ITS_WAY)
-            {
+            settle(timeout.saturating_sub(start.elapsed()));
+            while start.elapsed() < timeout && neighbours.waiting() > 0 {
                 thread::sleep(LOOK);
             }
         }

@@ -80,7 +80,9 @@ impl Drop for Shared {
         }
         let (closing, drain) = (self.closing.clone(), self.drain);
         let neighbours = self.config.neighbourhood.clone();
-        let wait = move || closing.wait_for_all(&neighbours, drain);
+        let running = self.view.running.clone();
+        let settle = move |most| running.settle(most);
+        let wait = move || closing.wait_for_all(&neighbours, drain, settle);
         if is_waking() {
             // The stack's own thread, or one that works for it: it has to go on.
             let running = self.view.running.clone();
@@ -219,7 +221,9 @@ impl Stack {
     /// `TimedOut` if connections were reset that had not delivered all.
     pub fn shutdown(&self, timeout: Duration) -> io::Result<()> {
         self.0.stopped.store(true, Ordering::Relaxed);
-        let left = self.0.closing.wait_for_all(&self.0.config.neighbourhood, timeout);
+        let Shared { closing, config, view, .. } = &*self.0;
+        let settle = |most| view.running.settle(most);
+        let left = closing.wait_for_all(&config.neighbourhood, timeout, settle);
         self.stop();
         match left {
             0 => Ok(()),

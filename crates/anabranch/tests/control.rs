@@ -52,12 +52,15 @@ fn every_organization_shows_its_rates_and_can_be_captured() {
     for organization in Organization::all() {
         let name = name(organization.name());
         let stack = stack(organization, Some(&name));
-        let mut rates = Vec::new();
+        let (mut rates, mut told) = (Vec::new(), 0);
         let packets = under_load(&stack, || {
             let client = Client::connect(Some(&name)).expect("a control socket");
+            // On a busy machine nothing may move for so long: those do not count.
             let each = |line: &str| {
-                rates.push(serde_json::from_str::<Value>(line).expect("JSON"));
-                Ok(rates.len() < 2)
+                told += 1;
+                let value = serde_json::from_str::<Value>(line).expect("JSON");
+                rates.extend(Some(value).filter(moves));
+                Ok(rates.len() < 2 && told < 100)
             };
             client.rates(Duration::from_millis(100), each).expect("rates");
             // It comes and goes, twice.
@@ -71,16 +74,21 @@ fn every_organization_shows_its_rates_and_can_be_captured() {
                 packets(&file)
             })
         });
+        assert_eq!(rates.len(), 2, "{organization}: of {told}");
         for rates in &rates {
             assert_eq!(rates["organization"], organization.name());
-            let threads = rates["instruments"]["threads"].as_array().expect("threads");
-            let sum = |key| threads.iter().filter_map(|t| t[key].as_f64()).sum::<f64>();
-            assert!(sum("packets_in") > 0.0 && sum("rounds") > 0.0, "{rates:#}");
-            assert!(rates["rates"]["packets_in"].as_f64() > Some(0.0), "{rates:#}");
             assert_eq!(rates["connections"], 2, "both ends are here");
         }
         assert_eq!(packets.map(|packets| packets.len()), [3, 5], "{organization}");
     }
+}
+
+/// Do packets come in, by what the stack has counted and by what its threads have?
+fn moves(rates: &Value) -> bool {
+    let threads = rates["instruments"]["threads"].as_array().expect("threads");
+    let sum = |key| threads.iter().filter_map(|t| t[key].as_f64()).sum::<f64>();
+    let counted = rates["rates"]["packets_in"].as_f64();
+    sum("packets_in") > 0.0 && sum("rounds") > 0.0 && counted > Some(0.0)
 }
 
 /// The packets of a file in pcapng, each an IP datagram or a frame. Blocks are type,

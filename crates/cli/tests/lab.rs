@@ -360,7 +360,7 @@ fn httperf_asks_where_it_is_installed() {
 }
 
 /// What an experiment with a web server says of it.
-const WEB: &str = "name = \"web\"\nquick = { repeat = 1, seconds = 0.3, warm_up = 0.1, \
+const WEB: &str = "name = \"web\"\nquick = { repeat = 1, seconds = 1.0, warm_up = 0.1, \
     bound = 0.001 }\n[[grid]]\nworkload = \"http\"\norganization = [\"uniprocessor\", \
     \"engines-sched\"]\nrate = 200\nconnections = 4\nbytes = 3000\nfresh = [false, true]\n\
     [[figure]]\ntitle = \"Web\"\ngrid = \"grid\"\nx = \"fresh\"\n\

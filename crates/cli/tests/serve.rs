@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const OURS: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 2);
 const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
@@ -119,7 +119,11 @@ fn dial() {
     assert_eq!(&hello, b"hello\n");
     assert_eq!(exchange(stream, b"again"), b"again");
     drop(listener);
-    assert_eq!(ask(&format!("{KERNEL} {port}\n")), format!("err {port} ECONNREFUSED"));
+    // A process that another test is about to start may have it still, for a moment.
+    let (end, refused) = (Instant::now() + PATIENCE, format!("err {port} ECONNREFUSED"));
+    while ask(&format!("{KERNEL} {port}\n")) != refused {
+        assert!(Instant::now() < end, "nobody listens");
+    }
     assert_eq!(ask("192.0.2.1 80"), "err 80 ENETUNREACH");
     // No server for names is known.
     assert_eq!(ask("server.test 80"), "err 80 ENOENT");
@@ -485,11 +489,12 @@ fn the_limit_of_answers_is_set() {
         stream.write_all(question).expect("write");
         let mut page = String::new();
         stream.read_to_string(&mut page).expect("read");
-        for line in
-            ["answers_total{kind=\"reset\"} 2000", "answers_limited_total{kind=\"reset\"} 0"]
-        {
-            assert!(page.contains(line), "{line} in:\n{page}");
-        }
+        let count = |kind: &str| -> Option<u64> {
+            let name = format!("answers_{kind}{{kind=\"reset\"}} ");
+            page.lines().find_map(|line| line.split_once(&name)?.1.parse().ok())
+        };
+        // A SYN that waited long for its answer was sent again.
+        assert!(count("total") >= Some(2000) && count("limited_total") == Some(0), "{page}");
         server.terminate();
     });
 }

@@ -50,6 +50,7 @@ pub use start::start;
 use device::Device;
 use net::{Application, Call, Config, ConnId, Connections, Counters, Domain, Egress, Unit};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::{Endpoint, Instant};
 
 /// What an organization is started with.
@@ -204,6 +205,10 @@ pub trait Running<A: Application>: Send + Sync {
 
     /// What all units have counted.
     fn counters(&self) -> Counters;
+
+    /// Waits, `timeout` at most, until what sockets have sent is with the devices, or where it waits
+    /// for a neighbour or for room. Not called by a thread of the stack.
+    fn settle(&self, timeout: Duration);
 
     /// Aborts all connections and ends all threads; later calls do nothing.
     fn stop(&self);

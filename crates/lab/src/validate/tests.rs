@@ -100,7 +100,7 @@ impl Predict for Constant {
 #[test]
 fn every_organization_is_measured_and_compared() {
     let calibration = calibration(&[Work::UdpRr, Work::TcpSend], &[1, 2], &[1]);
-    let timing = Timing { warm_up: 0.002, window: 0.003, windows: 2, speed: 0.001 };
+    let timing = Timing { warm_up: 0.002, window: 0.03, windows: 2, speed: 0.001 };
     let validation = Validation {
         points: 13,
         samples: 2,

@@ -1,6 +1,6 @@
 //! ③ ⑦ The Internet layer's thread.
 
-use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, PipelineCtx};
+use super::{ANSWERS, BATCH, FromIp, FromLink, FromTransport, PipelineCtx, ToLink, packets};
 use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp};
 use net::ip::icmp::{self, Kind};
@@ -23,7 +23,7 @@ pub(super) struct IpLayer<A: Application> {
     /// On the way to the transport.
     up: VecDeque<FromIp>,
     /// On the way to the link, for lack of room still here.
-    down: VecDeque<Packet>,
+    down: VecDeque<ToLink>,
 }
 
 impl<A: Application> IpLayer<A> {
@@ -158,6 +158,7 @@ impl<A: Application> IpLayer<A> {
         for message in std::mem::take(&mut self.from_transport) {
             match message {
                 FromTransport::Packet(packet) => self.send(packet),
+                FromTransport::Mark(mark) => self.down.push_back(ToLink::Mark(mark)),
                 FromTransport::Unclaimed(datagram) => {
                     let port = Unreachable::Port;
                     if let Some(error) =
@@ -177,7 +178,11 @@ impl<A: Application> IpLayer<A> {
 
     fn send(&mut self, packet: Packet) {
         let down = &mut self.down;
-        if ip::output(packet, &mut self.ip, &mut |datagram| down.push_back(datagram)).is_err() {
+        if ip::output(packet, &mut self.ip, &mut |datagram| {
+            down.push_back(ToLink::Packet(datagram))
+        })
+        .is_err()
+        {
             self.counters.out_dropped += 1;
         }
     }
@@ -219,8 +224,10 @@ impl<A: Application> IpLayer<A> {
                 self.counters.drop(DropReason::MailboxFull);
             }
         }
-        let left = pipeline.down_to_ip.close().len() + self.down.len();
-        self.counters.out_dropped += left as u64;
+        let is_mark = |message: &_| matches!(message, FromTransport::Mark(_));
+        let left = packets(&pipeline.down_to_ip.close(), is_mark);
+        let is_mark = |message: &_| matches!(message, ToLink::Mark(_));
+        self.counters.out_dropped += left + packets(&self.down, is_mark);
         self.counters
     }
 }

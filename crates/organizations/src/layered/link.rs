@@ -1,6 +1,6 @@
 //! ① ② ⑧ ⑨ The link layer's thread, with the devices' queues.
 
-use super::{FromLink, PipelineCtx, Report};
+use super::{FromLink, PipelineCtx, Report, ToLink, packets};
 use crate::runtime::worker::{BATCH, DRAIN_TIMEOUT, rest, transmit_counted};
 use device::{Device, Receive, Transmit};
 use instrument::{Layer, ThreadTimer};
@@ -51,7 +51,7 @@ pub(super) struct LinkLayer<A: Application> {
     counters: Counters,
     queues: Queues,
     received: Vec<Packet>,
-    from_ip: Vec<Packet>,
+    from_ip: Vec<ToLink>,
     failed: Vec<Packet>,
     /// On the way to IP.
     up: VecDeque<FromLink>,
@@ -179,8 +179,11 @@ impl<A: Application> LinkLayer<A> {
         let room = self.egress.room();
         let LinkLayer { ctx, link, counters, egress, from_ip, .. } = self;
         let (taken, _) = ctx.pipeline().to_link.take(from_ip, room);
-        for datagram in from_ip.drain(..) {
-            link::output(datagram, link, now, counters, egress);
+        for message in from_ip.drain(..) {
+            match message {
+                ToLink::Packet(datagram) => link::output(datagram, link, now, counters, egress),
+                ToLink::Mark(mark) => drop(mark),
+            }
         }
         counters.out_dropped += egress.trim() as u64;
         taken
@@ -229,7 +232,8 @@ impl<A: Application> LinkLayer<A> {
 
     /// What the devices do not take now is lost, as at the end of any host.
     fn end(mut self) -> Counters {
-        self.counters.out_dropped += self.ctx.pipeline().to_link.close().len() as u64;
+        let is_mark = |message: &_| matches!(message, ToLink::Mark(_));
+        self.counters.out_dropped += packets(&self.ctx.pipeline().to_link.close(), is_mark);
         self.counters
     }
 }

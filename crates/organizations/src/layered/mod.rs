@@ -69,6 +69,7 @@ use platform::mpsc;
 use platform::{ArrayQueue, SegQueue};
 use queue::{Alarm, Bell, Queue};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::Packet;
 
 /// Layers, and so threads of a pipeline.
@@ -126,11 +127,27 @@ enum FromIp {
     Report(Box<Report>),
 }
 
+/// Follows packets down to the link, where it ends: all that was sent before it is with the
+/// device then, or waits for a neighbour. Who waits for that has the other end.
+type Mark = mpsc::Sender<()>;
+
 /// From the transport down to IP.
 enum FromTransport {
     Packet(Packet),
     /// A datagram that came in for a port that no socket has: its sender is to be told.
     Unclaimed(Packet),
+    Mark(Mark),
+}
+
+/// From IP down to the link.
+enum ToLink {
+    Packet(Packet),
+    Mark(Mark),
+}
+
+/// How many of these on the way down are packets, which count as lost at the end.
+fn packets<'a, T: 'a>(left: impl IntoIterator<Item = &'a T>, is_mark: impl Fn(&T) -> bool) -> u64 {
+    left.into_iter().filter(|message| !is_mark(message)).count() as u64
 }
 
 /// The interfaces that have no room, as the link's thread tells it: by these the transport
@@ -162,7 +179,7 @@ struct Pipeline<A: Application> {
     frames: ArrayQueue<Packet>,
     /// Requests for what has been counted.
     reports: SegQueue<mpsc::Sender<Counters>>,
-    to_link: Queue<Packet>,
+    to_link: Queue<ToLink>,
     link: Arc<Sleeper>,
     full: Full,
     up_to_ip: Queue<FromLink>,
@@ -170,6 +187,8 @@ struct Pipeline<A: Application> {
     ip: Arc<Bell>,
     up_to_transport: Queue<FromIp>,
     calls: SegQueue<Call<A>>,
+    /// To be sent on their way down.
+    marks: SegQueue<Mark>,
     stop: AtomicBool,
     transport: Arc<Bell>,
     /// When the link's thread wakes the transport's.
@@ -204,6 +223,7 @@ impl<A: Application> Pipeline<A> {
                 probe("IP to transport"),
             ),
             calls: SegQueue::new(),
+            marks: SegQueue::new(),
             stop: AtomicBool::new(false),
             full: Full::default(),
             deadline: Deadline::new(),
@@ -346,6 +366,17 @@ impl<A: Application> Family<A> for Stack<A> {
 
     fn unseen(&self) -> Option<Call<A>> {
         self.pipelines.iter().find_map(|pipeline| pipeline.calls.pop())
+    }
+
+    fn settle(&self, timeout: Duration) {
+        let (to, from) = mpsc::channel();
+        for pipeline in &*self.pipelines {
+            pipeline.marks.push(to.clone());
+            pipeline.transport.ring();
+        }
+        drop(to);
+        // Nobody says anything: the last mark ends.
+        let _ = from.recv_timeout(timeout);
     }
 
     fn counters(&self) -> Counters {

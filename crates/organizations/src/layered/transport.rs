@@ -1,7 +1,7 @@
 //! ④ ⑤ ⑥ The transport layer's thread: connections, and the application where
 //! they are.
 
-use super::{ANSWERS, BATCH, FromIp, FromTransport, PipelineCtx, ip};
+use super::{ANSWERS, BATCH, FromIp, FromTransport, PipelineCtx, ip, packets};
 use crate::runtime::handle::refuse;
 use crate::runtime::worker::DRAIN_TIMEOUT;
 use instrument::{Layer, ThreadTimer, TraceStamp, observed};
@@ -107,7 +107,8 @@ impl<A: Application> TransportLayer<A> {
             let now = self.ctx.clock.now();
             let stop = stopping.is_none() && self.ctx.pipeline().stop.load(Ordering::Acquire);
             self.look();
-            let called = self.calls(now);
+            let mut called = self.calls(now);
+            called |= self.marks();
             if stop {
                 self.call(Call::Reset, now);
                 stopping = Some(now);
@@ -160,6 +161,15 @@ impl<A: Application> TransportLayer<A> {
             }
         }
         any
+    }
+
+    /// Sends marks after what has been sent. Returns whether there were any.
+    fn marks(&mut self) -> bool {
+        let before = self.down.len();
+        while let Some(mark) = self.ctx.pipeline().marks.pop() {
+            self.down.push_back(FromTransport::Mark(mark));
+        }
+        self.down.len() > before
     }
 
     fn call(&mut self, call: Call<A>, now: Instant) {
@@ -341,6 +351,7 @@ impl<A: Application> TransportLayer<A> {
         let ready = || {
             let comes = !pipeline.up_to_transport.is_empty()
                 || !pipeline.calls.is_empty()
+                || !pipeline.marks.is_empty()
                 || (end.is_none() && pipeline.stop.load(Ordering::Acquire));
             if let Some(at) = timeout {
                 pipeline.deadline.set(at, &pipeline.link);
@@ -365,7 +376,9 @@ impl<A: Application> TransportLayer<A> {
             }
         }
         self.offer(TraceStamp::NONE);
-        self.counters.out_dropped += self.down.len() as u64;
+        let is_mark = |message: &_| matches!(message, FromTransport::Mark(_));
+        self.counters.out_dropped += packets(&self.down, is_mark);
+        while self.ctx.pipeline().marks.pop().is_some() {}
         self.hand_up(timer);
         self.counters
     }

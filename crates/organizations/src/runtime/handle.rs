@@ -7,6 +7,7 @@ use net::{Application, Call, Counters};
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering, fence};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a family of organizations does for its handle.
 pub(crate) trait Family<A: Application>: Send + Sync {
@@ -24,6 +25,10 @@ pub(crate) trait Family<A: Application>: Send + Sync {
     fn glimpse(&self) -> Option<Counters> {
         None
     }
+
+    /// See [`Running::settle`]. Nothing is on its way where one thread brings a packet through
+    /// all layers.
+    fn settle(&self, _timeout: Duration) {}
 
     /// What has been counted until now. Not called after [`Family::stop`].
     fn counters(&self) -> Counters;
@@ -97,6 +102,12 @@ impl<A: Application, F: Family<A>> Running<A> for Handle<A, F> {
         match &*self.last.lock() {
             Some(last) => last.clone(),
             None => self.family.counters(),
+        }
+    }
+
+    fn settle(&self, timeout: Duration) {
+        if !self.stopped.load(Ordering::Acquire) {
+            self.family.settle(timeout);
         }
     }
 

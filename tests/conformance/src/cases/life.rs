@@ -153,11 +153,13 @@ pub fn conservation(rig: Rig) {
         });
         receive(&there, 1, 200_000);
     });
+    // Some of the datagrams are for a port that nobody has.
+    crate::until("a datagram is dropped", || pair.server.counters().dropped_in_all() > 0);
     pair.server.stop();
     pair.client.stop();
     for stack in [&pair.server, &pair.client] {
         let counters = stack.counters();
-        assert!(counters.packets_in > 0 && counters.dropped_in_all() > 0, "{counters:?}");
+        assert!(counters.packets_in > 0, "{counters:?}");
         conserved(&counters);
     }
     drop(sink);

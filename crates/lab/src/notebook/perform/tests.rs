@@ -11,7 +11,7 @@ fn cases_of(grid: &str) -> Vec<Case> {
     cases(&experiment.grids[0]).expect("few")
 }
 
-const SHORT: Effort = Effort { repeat: 1, seconds: 0.05, warm_up: 0.01, bound: 0.001 };
+const SHORT: Effort = Effort { repeat: 1, seconds: 0.3, warm_up: 0.01, bound: 0.001 };
 
 #[test]
 fn the_stack_yields_what_it_carries_and_what_it_costs() {
