@@ -62,7 +62,7 @@ macro_rules! tests {
                 // The test program says which family it is of.
                 crate::family();
                 let rig = $crate::Rig::new(stringify!($organization), $processors);
-                $crate::within(stringify!($case), move || $crate::cases::$file::$case(rig));
+                rig.run(stringify!($case), $crate::cases::$file::$case);
             })*
         })*
     };

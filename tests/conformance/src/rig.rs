@@ -75,6 +75,15 @@ impl Rig {
         Rig { organization: organization.name(), processors }
     }
 
+    /// Runs `case`, with a watchdog.
+    ///
+    /// # Panics
+    /// If the case does, or hangs.
+    pub fn run(self, name: &str, case: fn(Rig)) {
+        // By a pointer: there are over a thousand of these, and one watchdog.
+        crate::within(name, move || case(self));
+    }
+
     /// Two stacks over a good link.
     pub fn pair(self) -> Pair {
         self.pair_over(Link::default())
