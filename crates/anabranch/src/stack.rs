@@ -234,8 +234,10 @@ impl Stack {
         }
     }
 
-    /// Resets all connections and ends all threads, at once. Sockets that are left
-    /// only give errors. Called by a task on one of the stack's own threads, it returns
+    /// Resets all connections and ends all threads. Sockets that are left only give errors.
+    /// If there are connections, their peers are answered meanwhile, until none has asked for
+    /// 60 ms, and for about a second at most: one that has lost data does not believe a
+    /// reset, but asks (RFC 5961 3.2). Called by a task on one of the stack's own threads, it returns
     /// before they have ended.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);

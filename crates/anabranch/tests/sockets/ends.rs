@@ -6,6 +6,8 @@ use anabranch::{Organization, Stack, TcpListener, TcpStream, UdpSocket};
 use device::{Device, Receive};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use wire::Packet;
 
@@ -174,7 +176,7 @@ fn a_shutdown_delivers_or_says_so() {
 #[test]
 fn the_last_handle_may_go_in_a_wake_up() {
     use anabranch::tokio as tasks;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
     use std::task::{Context, Wake, Waker};
     /// Drops what it has when it wakes.
     struct Last(Mutex<Option<tasks::TcpStream>>, Mutex<Option<TcpStream>>);
@@ -298,6 +300,78 @@ impl Receive for Nothing {
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+}
+
+/// A peer that has lost data does not believe a reset, but asks (RFC 5961 3.2): a stack that stops
+/// answers it, or the peer would wait for ever.
+#[test]
+fn a_peer_that_lost_data_learns_of_a_stop() {
+    for organization in Organization::all() {
+        let (left, mut right) = memory::pair(memory::Config::default());
+        let (loses, lost) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        for queue in &mut right.queues {
+            let receive = std::mem::replace(&mut queue.receive, Box::new(Nothing));
+            let (loses, lost) = (loses.clone(), lost.clone());
+            queue.receive = Box::new(LosesLarge { receive, loses, lost });
+        }
+        let start = |device, address: &str| {
+            let builder = Stack::builder().device(device).address(format!("{address}/24"));
+            builder.organization(organization).processors(1).start().expect("a stack")
+        };
+        let (server, client) = (start(left, SERVER), start(right, CLIENT));
+        let listener = TcpListener::bind(&server, (SERVER, 80)).expect("bind");
+        let mut there = TcpStream::connect(&client, (SERVER, 80)).expect("connect");
+        there.set_read_timeout(Some(PATIENCE)).expect("set");
+        let (mut here, _) = listener.accept().expect("accept");
+        let mut bytes = [0; 5];
+        here.write_all(b"first").expect("write");
+        there.read_exact(&mut bytes).expect("read");
+        loses.store(true, Ordering::Relaxed);
+        here.write_all(&[7; 1000]).expect("write");
+        while lost.load(Ordering::Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        server.stop();
+        let error = there.read(&mut bytes).expect_err("it was reset");
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{organization}: {error}");
+    }
+}
+
+/// A receiver that loses large frames if it is told to, and counts them.
+struct LosesLarge {
+    receive: Box<dyn Receive>,
+    loses: Arc<AtomicBool>,
+    lost: Arc<AtomicUsize>,
+}
+
+impl Receive for LosesLarge {
+    fn receive(&mut self, into: &mut Vec<Packet>, max: usize) -> usize {
+        let before = into.len();
+        self.receive.receive(into, max);
+        if self.loses.load(Ordering::Relaxed) {
+            let new = into.split_off(before);
+            let came = new.len();
+            into.extend(new.into_iter().filter(|packet| packet.len() < 500));
+            self.lost.fetch_add(before + came - into.len(), Ordering::Relaxed);
+        }
+        into.len() - before
+    }
+
+    fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.receive.wait_fd()
+    }
+
+    fn arm(&mut self) -> bool {
+        self.receive.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.receive.disarm();
+    }
+
+    fn deadline(&self) -> Option<std::time::Instant> {
+        self.receive.deadline()
     }
 }
 

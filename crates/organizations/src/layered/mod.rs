@@ -54,7 +54,7 @@ pub use queue::Marks;
 
 use crate::runtime::blocked::AtomicBlocked;
 use crate::runtime::check::check;
-use crate::runtime::handle::{Family, Handle};
+use crate::runtime::handle::{Family, Handle, told_within};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
@@ -294,6 +294,7 @@ pub fn start_with<A: Application + 'static>(
         pipelines,
         router: Router::new(&setup.config, count),
         threads: Threads::new(&setup),
+        delayed_ack: setup.config.tcp.delayed_ack,
     });
     let dealt = link::deal(std::mem::take(&mut setup.devices), count);
     for (index, queues) in dealt.into_iter().enumerate() {
@@ -308,6 +309,7 @@ struct Stack<A: Application> {
     pipelines: Arc<[Pipeline<A>]>,
     router: Router,
     threads: Threads,
+    delayed_ack: Duration,
 }
 
 impl<A: Application + 'static> Stack<A> {
@@ -349,6 +351,18 @@ impl<A: Application + 'static> Stack<A> {
     }
 }
 
+impl<A: Application> Stack<A> {
+    /// Asks all pipelines what they have counted.
+    fn ask(&self) -> mpsc::Receiver<Counters> {
+        let (to, from) = mpsc::channel();
+        for pipeline in &*self.pipelines {
+            pipeline.reports.push(to.clone());
+            pipeline.link.ring();
+        }
+        from
+    }
+}
+
 impl<A: Application> Family<A> for Stack<A> {
     fn call(&self, call: Call<A>) {
         self.router.route(call, |unit, call| {
@@ -379,16 +393,22 @@ impl<A: Application> Family<A> for Stack<A> {
         let _ = from.recv_timeout(timeout);
     }
 
+    fn has_caller(&self) -> bool {
+        self.threads.has_caller()
+    }
+
     fn counters(&self) -> Counters {
-        let (to, from) = mpsc::channel();
-        for pipeline in &*self.pipelines {
-            pipeline.reports.push(to.clone());
-            pipeline.link.ring();
-        }
-        drop(to);
         let mut sum = Counters::default();
-        from.iter().for_each(|counters| sum.add(&counters));
+        self.ask().iter().for_each(|counters| sum.add(&counters));
         sum
+    }
+
+    fn counters_within(&self, patience: Duration) -> Counters {
+        told_within(&self.ask(), patience)
+    }
+
+    fn delayed_ack(&self) -> Duration {
+        self.delayed_ack
     }
 
     fn stop(&self) -> Counters {

@@ -21,14 +21,13 @@ use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::routing::Router;
 use crate::runtime::threads::Threads;
 use crate::runtime::transmitter::Share;
-use crate::runtime::worker::DRAIN_TIMEOUT;
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
 use instrument::{Instruments, Layer, ThreadTimer, observed};
 use net::{
-    Application, Blocked, Call, Config, Connections, Counters, Departures, Domain, DropReason,
-    Egress, HostShared, OwnedTable, Unit,
+    Application, Blocked, Call, Config, Connections, Counters, Departures, Domain, Egress,
+    HostShared, OwnedTable, Unit,
 };
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -42,11 +41,6 @@ use wire::{Instant, Packet};
 /// How often a thread of another processor enters a group again for what it has left to
 /// do there, before it tells the group's own processor.
 const STAYS: usize = 16;
-
-/// The sleeps in which nobody may ask before a stack that stops ends its threads.
-const QUIET: u32 = 6;
-/// The most times that it waits for so many.
-const ANSWERS: u32 = 16;
 
 /// One group of connections.
 pub(crate) struct Group<L, A: Application, C> {
@@ -215,14 +209,10 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         Ok(())
     }
 
-    /// Resets all connections, and ends all threads. A peer does not believe a RST that
-    /// overtook data, or that comes after data was lost (RFC 5961 3.2). So the threads
-    /// go on for a while, and answer peers that ask. What the device does not take in
-    /// that time is lost, as at the end of any host. Returns what all groups have counted.
+    /// Resets all connections, and ends all threads. What the device does not take in that
+    /// time is lost, as at the end of any host. Returns what all groups have counted.
     pub(crate) fn stop(&self) -> Counters {
-        if self.reset_all() > 0 {
-            self.answer_peers();
-        }
+        self.reset_all();
         self.stopping.store(true, Ordering::Release);
         self.processors.wake_all();
         self.threads.join();
@@ -233,37 +223,20 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         self.counters()
     }
 
-    /// Lets the threads answer the peers of connections that were reset, until none has asked
-    /// for as long as one may take to acknowledge what came last, or for [`ANSWERS`] such times
-    /// in all. Counted in short sleeps: on a busy machine, which keeps peers from
-    /// their processor, each of them takes longer, too.
-    fn answer_peers(&self) {
-        let asked = || self.counters().dropped(DropReason::TcpNoPort);
-        let sleep = (DRAIN_TIMEOUT + self.config.tcp.delayed_ack) / QUIET;
-        let (mut last, mut quiet) = (asked(), 0);
-        for _ in 0..ANSWERS * QUIET {
-            platform::thread::sleep(sleep);
-            let now = asked();
-            quiet = if now == last { quiet + 1 } else { 0 };
-            last = now;
-            if quiet == QUIET {
-                return;
-            }
-        }
-    }
-
-    /// Resets all connections of all groups. Returns how many there were.
-    fn reset_all(&self) -> usize {
+    /// Resets all connections of all groups.
+    fn reset_all(&self) {
         let mut egress = Egress::new(self.config.interfaces.len());
-        let mut connections = 0;
         for index in 0..self.groups.len() {
             self.visit(index, &mut egress, &mut ThreadTimer::off(), |domain, now, egress, _| {
-                connections += domain.connections().len();
                 domain.call(Call::Reset, now, egress);
                 crate::end(domain, now, egress);
             });
         }
-        connections
+    }
+
+    /// Is the caller one of the threads?
+    pub(crate) fn has_caller(&self) -> bool {
+        self.threads.has_caller()
     }
 
     /// What all groups have counted.
@@ -478,8 +451,16 @@ impl<L: RawLock, A: Application> Family<A> for Groups<L, A> {
         self.router.route(call, |unit, call| self.shared.call(usize::from(unit), call));
     }
 
+    fn has_caller(&self) -> bool {
+        self.shared.has_caller()
+    }
+
     fn counters(&self) -> Counters {
         self.shared.counters()
+    }
+
+    fn delayed_ack(&self) -> Duration {
+        self.shared.config.tcp.delayed_ack
     }
 
     fn stop(&self) -> Counters {

@@ -11,6 +11,7 @@ use crate::{Running, Setup, StartError};
 use instrument::{QueueWatch, TraceStamp};
 use net::{Application, Call, Config, Counters, Domain, HostShared, Unit};
 use std::sync::Arc;
+use std::time::Duration;
 use wire::Packet;
 
 type Mailboxes<A> = Arc<[Arc<Mailbox<A>>]>;
@@ -130,8 +131,12 @@ impl<A: Application> Family<A> for Groups<A> {
         });
     }
 
-    fn glimpse(&self) -> Option<Counters> {
-        self.owners.has_caller().then(|| self.counters())
+    fn has_caller(&self) -> bool {
+        self.owners.has_caller()
+    }
+
+    fn delayed_ack(&self) -> Duration {
+        self.shared.config.tcp.delayed_ack
     }
 
     fn counters(&self) -> Counters {

@@ -5,7 +5,7 @@
 pub mod processor_per_connection;
 pub mod uniprocessor;
 
-use crate::runtime::handle::{Family, Handle, refuse};
+use crate::runtime::handle::{Family, Handle, refuse, told_within};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
@@ -55,6 +55,7 @@ struct Owners<A: Application> {
     mailboxes: Arc<[Mailbox<A>]>,
     router: Router,
     threads: Threads,
+    delayed_ack: Duration,
 }
 
 /// Starts one thread a processor, each owner of one domain.
@@ -77,6 +78,7 @@ pub(crate) fn start<A: Application + 'static>(
         mailboxes: mailboxes.clone(),
         router: Router::new(&setup.config, mailboxes.len()),
         threads: Threads::new(&setup),
+        delayed_ack: setup.config.tcp.delayed_ack,
     });
     let queues = worker::deal(std::mem::take(&mut setup.devices), setup.processors);
     let options = std::mem::take(&mut setup.options);
@@ -316,6 +318,15 @@ impl<A: Application> Owners<A> {
         mailbox.messages.push(message);
         mailbox.sleeper.notify();
     }
+
+    /// Asks all what they have counted.
+    fn ask(&self) -> mpsc::Receiver<Counters> {
+        let (to, from) = mpsc::channel();
+        for unit in 0..self.mailboxes.len() {
+            self.send(unit, Message::Report(to.clone()));
+        }
+        from
+    }
 }
 
 impl<A: Application> Family<A> for Owners<A> {
@@ -332,27 +343,28 @@ impl<A: Application> Family<A> for Owners<A> {
         })
     }
 
-    fn glimpse(&self) -> Option<Counters> {
+    fn has_caller(&self) -> bool {
+        self.threads.has_caller()
+    }
+
+    fn glimpse(&self) -> Counters {
         let mut sum = Counters::default();
-        self.threads.has_caller().then(|| {
-            self.mailboxes.iter().for_each(|mailbox| sum.add(&mailbox.counted.lock()));
-            sum
-        })
+        self.mailboxes.iter().for_each(|mailbox| sum.add(&mailbox.counted.lock()));
+        sum
     }
 
     fn counters(&self) -> Counters {
-        let (to, from) = mpsc::channel();
-        for unit in 0..self.mailboxes.len() {
-            self.send(unit, Message::Report(to.clone()));
-        }
-        std::mem::drop(to);
         let mut sum = Counters::default();
-        for _ in 0..self.mailboxes.len() {
-            if let Ok(counters) = from.recv() {
-                sum.add(&counters);
-            }
-        }
+        self.ask().iter().for_each(|counters| sum.add(&counters));
         sum
+    }
+
+    fn counters_within(&self, patience: Duration) -> Counters {
+        told_within(&self.ask(), patience)
+    }
+
+    fn delayed_ack(&self) -> Duration {
+        self.delayed_ack
     }
 
     fn stop(&self) -> Counters {

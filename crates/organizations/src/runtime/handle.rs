@@ -1,13 +1,26 @@
 //! [`Handle`]: a running stack, from its start to its end. A family of organizations
 //! says how calls reach its threads and how these end ([`Family`]); that calls after
-//! the end are refused, and counters are kept, is written once, here.
+//! the end are refused, counters are kept, and peers are answered until they know of the
+//! end, is written once, here.
 
 use crate::Running;
-use net::{Application, Call, Counters};
+use crate::runtime::worker::DRAIN_TIMEOUT;
+use net::{Application, Call, Counters, DropReason};
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering, fence};
+use platform::mpsc;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The sleeps in which no peer may ask before a stack that stops ends its threads. In all,
+/// they are as long as a device may take for what waits for it, and for as long as a peer
+/// may wait with an acknowledgment.
+const QUIET: u32 = 6;
+/// The most times that it waits for so many.
+const ANSWERS: u32 = 16;
+/// How long a caller that must get on waits for a thread to tell what it has counted. One
+/// that died, or waits for the caller, does not.
+const REPORT: Duration = Duration::from_millis(100);
 
 /// What a family of organizations does for its handle.
 pub(crate) trait Family<A: Application>: Send + Sync {
@@ -20,10 +33,13 @@ pub(crate) trait Family<A: Application>: Send + Sync {
         None
     }
 
-    /// What had been counted a moment ago, if the caller is one of the threads: these do
-    /// not wait for each other.
-    fn glimpse(&self) -> Option<Counters> {
-        None
+    /// Is the caller one of the threads, as far as these call what users wrote? They do not
+    /// wait for each other.
+    fn has_caller(&self) -> bool;
+
+    /// What had been counted a moment ago, for one of the threads: another may wait for it.
+    fn glimpse(&self) -> Counters {
+        self.counters_within(REPORT)
     }
 
     /// See [`Running::settle`]. Nothing is on its way where one thread brings a packet through
@@ -32,6 +48,19 @@ pub(crate) trait Family<A: Application>: Send + Sync {
 
     /// What has been counted until now. Not called after [`Family::stop`].
     fn counters(&self) -> Counters;
+
+    /// The same, without threads that do not tell it in this time.
+    fn counters_within(&self, _patience: Duration) -> Counters {
+        self.counters()
+    }
+
+    /// Resets all connections, now or soon. The threads go on, and answer their peers.
+    fn reset(&self) {
+        self.call(Call::Reset);
+    }
+
+    /// How long a peer may wait before it acknowledges what it got.
+    fn delayed_ack(&self) -> Duration;
 
     /// Aborts all connections, ends all threads and closes the devices. Called once;
     /// some threads may not have been started. Returns what has been counted.
@@ -71,6 +100,9 @@ impl<A: Application, F: Family<A>> Handle<A, F> {
         if self.stopped.swap(true, Ordering::AcqRel) {
             return;
         }
+        if !self.family.has_caller() {
+            self.reset();
+        }
         {
             let mut last = self.last.lock();
             *last = Some(self.family.stop());
@@ -78,6 +110,32 @@ impl<A: Application, F: Family<A>> Handle<A, F> {
         self.ended.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         self.refuse_unseen();
+    }
+
+    /// Resets all connections, if there are any, and lets the threads answer their peers. One
+    /// that has lost data, or that a RST has overtaken, does not believe it (RFC 5961 3.2), but
+    /// asks. So the threads go on until nobody has asked for [`QUIET`] sleeps, or for
+    /// [`ANSWERS`] such times in all. Sleeps are short, and are counted: on a busy machine,
+    /// which keeps peers from their processor, each of them takes longer, too.
+    fn reset(&self) {
+        let counted = || self.family.counters_within(REPORT);
+        let before = counted();
+        if before.opened_active + before.opened_passive <= before.closed {
+            return;
+        }
+        let asked = |counters: Counters| counters.dropped(DropReason::TcpNoPort);
+        let (mut last, mut quiet) = (asked(before), 0);
+        self.family.reset();
+        let sleep = (DRAIN_TIMEOUT + self.family.delayed_ack()) / QUIET;
+        for _ in 0..ANSWERS * QUIET {
+            platform::thread::sleep(sleep);
+            let now = asked(counted());
+            quiet = if now == last { quiet + 1 } else { 0 };
+            last = now;
+            if quiet == QUIET {
+                return;
+            }
+        }
     }
 }
 
@@ -96,8 +154,8 @@ impl<A: Application, F: Family<A>> Running<A> for Handle<A, F> {
     }
 
     fn counters(&self) -> Counters {
-        if let Some(counters) = self.family.glimpse() {
-            return counters;
+        if self.family.has_caller() {
+            return self.family.glimpse();
         }
         match &*self.last.lock() {
             Some(last) => last.clone(),
@@ -120,6 +178,18 @@ impl<A: Application, F: Family<A>> Drop for Handle<A, F> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// The sum of what threads tell within a time, after all that were asked have had the other end.
+pub(crate) fn told_within(from: &mpsc::Receiver<Counters>, patience: Duration) -> Counters {
+    let mut sum = Counters::default();
+    let end = platform::Instant::now() + patience;
+    while let left = end.saturating_duration_since(platform::Instant::now())
+        && let Ok(counters) = from.recv_timeout(left)
+    {
+        sum.add(&counters);
+    }
+    sum
 }
 
 /// Refuses a call that came after the end.

@@ -6,7 +6,7 @@ use net::hash::{Keyed, Purpose};
 use net::{Application, Config, Counters};
 use platform::RwLock;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
-use platform::thread::JoinHandle;
+use platform::thread::{JoinHandle, current};
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -294,6 +294,14 @@ impl<A: Application> FlowTable<A> {
         for mailbox in slots.slots.iter().filter_map(|slot| slot.mailbox.as_ref()) {
             sum.add(&mailbox.counters.lock());
         }
+    }
+
+    /// Is the caller the thread of a unit?
+    pub(super) fn has_caller(&self) -> bool {
+        let caller = current().id();
+        let slots = self.slots.read();
+        let mut threads = slots.slots.iter().filter_map(|slot| slot.thread.as_ref());
+        threads.any(|thread| thread.thread().id() == caller)
     }
 
     /// Lets no connection migrate any more, and tells all to end. Returns their threads.

@@ -56,6 +56,7 @@ use demux::FlowDemux;
 use flow_table::{ConnKey, FlowTable};
 use net::{Application, Call, Counters, Domain, HostShared, Unit};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Why a connection is not opened when the system gives no thread for it.
 pub const NO_THREAD: &str = "the system gives no more threads: raise ulimit -u, kernel.threads-max or vm.max_map_count, or choose virtual-processors";
@@ -134,6 +135,21 @@ impl<A: Application> Family<A> for Connections<A> {
             }
         }
         refuse(call);
+    }
+
+    fn has_caller(&self) -> bool {
+        self.control.has_caller() || self.table.has_caller()
+    }
+
+    fn delayed_ack(&self) -> Duration {
+        self.shared.config.tcp.delayed_ack
+    }
+
+    /// The threads of connections end; the control thread answers.
+    fn reset(&self) {
+        let threads = self.table.stop();
+        let _ = self.table.control.send(Message::Call(Call::Reset));
+        join(threads);
     }
 
     fn counters(&self) -> Counters {

@@ -203,6 +203,14 @@ impl<A: Application, N: Fn(&Call<A>) + Send + Sync> Family<A> for Stack<A, N> {
         contexts::call_in_place(shared, hasher, control.most(), call, &self.note);
     }
 
+    fn has_caller(&self) -> bool {
+        self.engines.shared.has_caller()
+    }
+
+    fn delayed_ack(&self) -> Duration {
+        self.engines.shared.config.tcp.delayed_ack
+    }
+
     fn counters(&self) -> Counters {
         let mut counters = self.engines.shared.counters();
         let [packets, bytes] = self.engines.lost.each_ref().map(|n| n.load(Ordering::Relaxed));

@@ -188,8 +188,16 @@ impl<A: Application> Family<A> for Stack<A> {
         call_in_place(&self.shared, &self.hasher, threads, call, |_| {});
     }
 
+    fn has_caller(&self) -> bool {
+        self.shared.has_caller()
+    }
+
     fn counters(&self) -> Counters {
         self.shared.counters()
+    }
+
+    fn delayed_ack(&self) -> Duration {
+        self.shared.config.tcp.delayed_ack
     }
 
     fn stop(&self) -> Counters {
