@@ -3,7 +3,7 @@
 use crate::run::{self, DEVICE, MTU};
 use crate::{services, tunnels};
 use anabranch::device::{Device, tap, tun as ours, xdp};
-use anabranch::netstack::Limits;
+use anabranch::netstack::{Limits, TcpSession, UdpSession};
 use anabranch::{Builder, CongestionAlgorithm, Netstack, Prefix, Stack, TcpConfig};
 use futures::{Sink, SinkExt, Stream, StreamExt};
 use std::io;
@@ -18,12 +18,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const FAR: &str = "ana-peer1";
 
 /// Their names, ours first.
-pub const ALL: [&str; 23] = [
+pub const ALL: [&str; 24] = [
     "anabranch, tasks on its threads",
     "anabranch, tasks on its 2 threads",
     "anabranch, tasks on its threads, busy poll",
     "anabranch, tasks on its threads, sleeps at once",
     "anabranch, tasks on its threads, BBR",
+    "anabranch, sessions on its threads",
     "anabranch",
     "anabranch, sleeps at once",
     "anabranch, io_uring",
@@ -108,6 +109,9 @@ async fn served(name: &str) {
         "link: AF_XDP" => units(host(interface())).await,
         "link: the kernel, over veth" => kernel(),
         KERNEL => own_sockets().await,
+        "anabranch, sessions on its threads" => {
+            sessions(owner("uniprocessor", 1, our_config())).await;
+        }
         "anabranch" => anabranch("uniprocessor", 1, our_config()).await,
         "anabranch, sleeps at once" => {
             let builder = owner("uniprocessor", 1, our_config());
@@ -275,6 +279,25 @@ async fn netstack(builder: Builder) {
         let port = stream.local_addr().expect("it has one").port();
         tokio::spawn(services::serve(stream, port));
     }
+}
+
+/// The same on the stack's own threads.
+async fn sessions(builder: Builder) {
+    let netstack = Netstack::start(builder, Limits::default()).expect("a stack");
+    let echo = |session: UdpSession| async move {
+        let mut bytes = [0; 2048];
+        while let Ok(n) = session.recv(&mut bytes).await {
+            let _ = session.send(&bytes[..n]).await;
+        }
+    };
+    netstack.serve_udp(echo).expect("units have threads");
+    let serve = |session: TcpSession| {
+        let port = session.local_addr().port();
+        services::serve(session, port)
+    };
+    netstack.serve_tcp(serve).expect("units have threads");
+    run::ready();
+    std::future::pending().await
 }
 
 fn device() -> tun::AsyncDevice {

@@ -40,12 +40,14 @@ impl Shared {
     pub(crate) fn bind_for(
         stack: &Stack,
         addresses: Vec<Endpoint>,
-        acceptor: Box<dyn Acceptor<TcpShared>>,
+        acceptor: Arc<dyn Acceptor<TcpShared>>,
     ) -> io::Result<Arc<Shared>> {
         let local = first(addresses, |endpoint| {
             stack.bind(Protocol::Tcp, Local { endpoint, v6_only: false })
         })?;
-        let socket = ListenerShared::new(BACKLOG, stack.closing().clone()).taken_by(acceptor);
+        let socket = ListenerShared::new(BACKLOG, stack.closing().clone());
+        // Nothing has come yet.
+        let _ = socket.give_to(acceptor);
         Ok(Shared::with(stack, local, socket))
     }
 

@@ -47,7 +47,7 @@
 //! With the feature `hyper`, `unit::rt` has hyper's executor and timer. What many responses have in
 //! common is sent without a copy if it is [`SharedBytes`](crate::SharedBytes).
 //! Channels, semaphores and joins of the crate `tokio` work; its timers, sockets and files
-//! need its runtime. A connection that a task opens may be another unit's; then messages are
+//! need its runtime. [`AsyncFd`] has a task wait for the kernel's own sockets. A connection that a task opens may be another unit's; then messages are
 //! handed over as elsewhere. For time there is [`sleep()`], by the system's clock.
 //!
 //! # Where it is
@@ -56,8 +56,11 @@
 //! `processor-per-connection` and `group-threads`. [`serve()`] says for the others why not.
 //! Streams are those of [`tokio`](crate::tokio), and may be given to other executors.
 
+mod descriptor;
 #[cfg(feature = "hyper")]
 pub mod rt;
+
+pub use descriptor::AsyncFd;
 
 use crate::closing::waking;
 use crate::listener::Shared as Listener;
@@ -162,9 +165,42 @@ where
 {
     check_threads(stack.organization())?;
     let addresses = stack.resolver().resolve(local)?;
-    let (handler, counts) = (Arc::new(handler), stack.task_counts().clone());
-    let acceptor = Handler { stack: stack.downgrade(), counts, handler: Some(handler) };
-    Ok(Server(Listener::bind_for(stack, addresses, Box::new(acceptor))?))
+    Ok(Server(Listener::bind_for(stack, addresses, Handler::new(stack, handler))?))
+}
+
+/// Gives the connections of `listener` to `handler` from now on, as [`serve()`] does, and first those that wait
+/// to be accepted.
+///
+/// # Errors
+/// `Unsupported` as for [`serve()`]; `AlreadyExists` if they are given to one already.
+pub(crate) fn serve_by<H, F>(stack: &Stack, listener: &Listener, handler: H) -> io::Result<()>
+where
+    H: Fn(TcpStream, SocketAddr) -> F + Send + Sync + 'static,
+    F: Future<Output = ()> + 'static,
+{
+    check_threads(stack.organization())?;
+    let handler: Arc<dyn Acceptor<TcpShared>> = Handler::new(stack, handler);
+    let Some(waiting) = listener.socket().give_to(handler.clone()) else {
+        let text = "connections are given to a handler already";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+    };
+    for socket in waiting {
+        let Some(id) = socket.id() else { continue };
+        let (handler, weak) = (handler.clone(), stack.downgrade());
+        let start = move || {
+            if !handler.accept(socket.clone())
+                && let Some(stack) = weak.upgrade()
+            {
+                stack.notify(socket.release(true));
+                waking(|| drop(stack));
+            }
+        };
+        // Else the stack has stopped, and its connections with it.
+        if stack.task_starts().push(usize::from(id.unit), Box::new(start)).is_ok() {
+            stack.notify(Some(nobody(id.unit)));
+        }
+    }
+    Ok(())
 }
 
 /// Gives connections to a handler, where they are.
@@ -173,6 +209,13 @@ struct Handler<H> {
     counts: Arc<Counts>,
     /// Always, until it is dropped.
     handler: Option<Arc<H>>,
+}
+
+impl<H> Handler<H> {
+    fn new(stack: &Stack, handler: H) -> Arc<Handler<H>> {
+        let counts = stack.task_counts().clone();
+        Arc::new(Handler { stack: stack.downgrade(), counts, handler: Some(Arc::new(handler)) })
+    }
 }
 
 /// A handler may have the last handle of its stack, and is dropped by a unit, which must not

@@ -35,6 +35,9 @@ fn curl_and_datagrams_go_through_the_proxy() {
         for (with_login, more) in [
             (false, ""),
             (true, "--organization processor-per-connection --processors 2 --memory 64"),
+            (true, "--organization group-threads --processors 2"),
+            (false, "--organization global-lock --processors 2"),
+            (true, "--threads pool"),
         ] {
             let login = if with_login { "me:secret@" } else { "" };
             let proxy = format!("socks5://{login}{}", socks(with_login));
@@ -71,17 +74,21 @@ fn curl_goes_through_an_http_proxy() {
     isolated(|| {
         services();
         let proxy = http_proxy();
-        let Some(server) = start(&format!("http://me:secret@{proxy}"), "") else { return };
-        assert!(!server.ready.contains("secret"), "{}", server.ready);
-        assert_eq!(curl("http://10.98.0.202/"), Some(1_000_000));
-        assert!(was_asked_for("10.98.0.202"));
-        assert_eq!(curl(&format!("http://10.98.0.2:{CLOSED}/")), None);
-        // It has no way for datagrams.
-        let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
-        socket.send_to(b"x", "10.98.0.99:7").expect("send");
-        // TCP comes behind it: the tunnel has seen the datagram by then.
-        assert_eq!(curl("http://10.98.0.3/"), Some(1_000_000));
-        assert_eq!(server.terminate(), "2 connections and 0 UDP sessions went through, 2 failed");
+        for threads in ["own", "pool"] {
+            let by = format!("http://me:secret@{proxy}");
+            let Some(server) = start(&by, &format!("--threads {threads}")) else { return };
+            assert!(!server.ready.contains("secret"), "{}", server.ready);
+            assert_eq!(curl("http://10.98.0.202/"), Some(1_000_000));
+            assert!(was_asked_for("10.98.0.202"));
+            assert_eq!(curl(&format!("http://10.98.0.2:{CLOSED}/")), None);
+            // It has no way for datagrams.
+            let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
+            socket.send_to(b"x", "10.98.0.99:7").expect("send");
+            // TCP comes behind it: the tunnel has seen the datagram by then.
+            assert_eq!(curl("http://10.98.0.3/"), Some(1_000_000));
+            let summary = server.terminate();
+            assert_eq!(summary, "2 connections and 0 UDP sessions went through, 2 failed");
+        }
 
         let rated = format!("http://me:secret@{proxy}");
         let Some(server) = start(&rated, "--rate 16 --idle 60") else { return };
@@ -123,8 +130,8 @@ fn question(name: &str, kind: u8) -> Vec<u8> {
 }
 
 /// The test's network with the route to the addresses of names.
-fn with_names(proxy: &str) -> Option<Server> {
-    let server = start(proxy, "--dns")?;
+fn with_names(proxy: &str, more: &str) -> Option<Server> {
+    let server = start(proxy, &format!("--dns {more}"))?;
     for words in ["route add 198.18.0.0/15 dev ana-socks", "link set lo up"] {
         let status = Command::new("ip").args(words.split(' ')).status();
         assert!(status.is_ok_and(|s| s.success()), "ip {words}");
@@ -139,58 +146,65 @@ fn names_are_answered_and_given_to_the_proxy() {
     }
     isolated(|| {
         services();
-        for (proxy, kind) in [
-            (format!("socks5://{}", socks(false)), "socks"),
-            (format!("http://me:secret@{}", http_proxy()), "http"),
+        let socks = || format!("socks5://{}", socks(false));
+        let http = format!("http://me:secret@{}", http_proxy());
+        for (proxy, more, name) in [
+            (socks(), "", "www.socks.example"),
+            (http, "", "www.http.example"),
+            (socks(), "--threads pool", "www.pool.socks.example"),
         ] {
-            let Some(server) = with_names(&proxy) else { return };
-            let name = format!("www.{kind}.example");
-            // Of any address behind the device.
-            let (code, address) = ask::<4>("10.98.0.2:53", &name, 1);
-            assert_eq!((code, address[..2].to_vec()), (0, vec![198, 18]));
-            assert_eq!(ask::<4>("10.98.0.53:53", &name.to_uppercase(), 1), (0, address));
-            let (code, v6) = ask::<16>("10.98.0.2:53", &name, 28);
-            assert_eq!((code, &v6[..6]), (0, &[0xfd, 0xab, 0x61, 0x6e, 0x61, 0x62][..]));
-            assert_ne!(ask::<4>("10.98.0.2:53", "other.example", 1).1, address);
-            // Mail is refused; of services there are none.
-            assert_eq!(ask::<5>("10.98.0.2:53", &name, 15), (5, [0, 0, 15, 0, 1]));
-            assert_eq!(ask::<5>("10.98.0.2:53", &name, 65), (0, [0, 0, 65, 0, 1]));
-            assert_eq!(ask::<4>("10.98.0.2:53", "a b", 1).0, 1);
-            // By TCP.
-            let mut stream = TcpStream::connect("10.98.0.2:53").expect("connect");
-            let asked = question(&name, 1);
-            let framed = [&(asked.len() as u16).to_be_bytes()[..], &asked].concat();
-            stream.write_all(&[&framed[..], &framed].concat()).expect("write");
-            for _ in 0..2 {
-                let len = u16::from_be_bytes(read(&mut stream));
-                let mut answer = vec![0; len.into()];
-                stream.read_exact(&mut answer).expect("read");
-                assert_eq!(answer[answer.len() - 4..], address);
-            }
-            drop(stream);
-
-            let address = Ipv4Addr::from(address);
-            let mut command = Command::new("curl");
-            command.args(["--resolve", &format!("{name}:80:{address}")]);
-            assert_eq!(curl_by(command, &format!("http://{name}/")), Some(1_000_000));
-            assert!(was_asked_for(&name));
-            // An address that stands for no name leads nowhere.
-            assert_eq!(curl("http://198.19.0.1/"), None);
-            let mut sessions = 0;
-            if kind == "socks" {
-                sessions = 1;
-                let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
-                socket.set_read_timeout(Some(PATIENCE)).expect("set");
-                socket.send_to(b"by name", (address, 7)).expect("send");
-                let (n, from) = socket.recv_from(&mut [0; 16]).expect("receive");
-                assert_eq!((n, from), (7, (address, 7).into()));
-            }
+            let Some(server) = with_names(&proxy, more) else { return };
+            let sessions = names_lead_to_the_proxy(name);
             assert_eq!(
                 server.terminate(),
                 format!("1 connections and {sessions} UDP sessions went through, 1 failed")
             );
         }
     });
+}
+
+/// Asks for the name, and goes there. Returns how many UDP sessions that took.
+fn names_lead_to_the_proxy(name: &str) -> usize {
+    // Of any address behind the device.
+    let (code, address) = ask::<4>("10.98.0.2:53", name, 1);
+    assert_eq!((code, address[..2].to_vec()), (0, vec![198, 18]));
+    assert_eq!(ask::<4>("10.98.0.53:53", &name.to_uppercase(), 1), (0, address));
+    let (code, v6) = ask::<16>("10.98.0.2:53", name, 28);
+    assert_eq!((code, &v6[..6]), (0, &[0xfd, 0xab, 0x61, 0x6e, 0x61, 0x62][..]));
+    assert_ne!(ask::<4>("10.98.0.2:53", "other.example", 1).1, address);
+    // Mail is refused; of services there are none.
+    assert_eq!(ask::<5>("10.98.0.2:53", name, 15), (5, [0, 0, 15, 0, 1]));
+    assert_eq!(ask::<5>("10.98.0.2:53", name, 65), (0, [0, 0, 65, 0, 1]));
+    assert_eq!(ask::<4>("10.98.0.2:53", "a b", 1).0, 1);
+    // By TCP.
+    let mut stream = TcpStream::connect("10.98.0.2:53").expect("connect");
+    let asked = question(name, 1);
+    let framed = [&(asked.len() as u16).to_be_bytes()[..], &asked].concat();
+    stream.write_all(&[&framed[..], &framed].concat()).expect("write");
+    for _ in 0..2 {
+        let len = u16::from_be_bytes(read(&mut stream));
+        let mut answer = vec![0; len.into()];
+        stream.read_exact(&mut answer).expect("read");
+        assert_eq!(answer[answer.len() - 4..], address);
+    }
+    drop(stream);
+
+    let address = Ipv4Addr::from(address);
+    let mut command = Command::new("curl");
+    command.args(["--resolve", &format!("{name}:80:{address}")]);
+    assert_eq!(curl_by(command, &format!("http://{name}/")), Some(1_000_000));
+    assert!(was_asked_for(name));
+    // An address that stands for no name leads nowhere.
+    assert_eq!(curl("http://198.19.0.1/"), None);
+    if !name.contains("socks") {
+        return 0;
+    }
+    let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
+    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket.send_to(b"by name", (address, 7)).expect("send");
+    let (n, from) = socket.recv_from(&mut [0; 16]).expect("receive");
+    assert_eq!((n, from), (7, (address, 7).into()));
+    1
 }
 
 /// The system's own resolver asks the tunnel, by a resolv.conf that only curl sees.
@@ -204,7 +218,7 @@ fn curl_resolves_by_the_tunnel() {
     std::fs::write(&conf, "nameserver 10.98.0.2\noptions attempts:5\n").expect("a file");
     isolated(|| {
         services();
-        let Some(server) = with_names(&format!("socks5://{}", socks(false))) else { return };
+        let Some(server) = with_names(&format!("socks5://{}", socks(false)), "") else { return };
         let script = format!("mount --bind {} /etc/resolv.conf && exec \"$@\"", conf.display());
         let by = |words: &[&str]| {
             let mut command = Command::new("unshare");
@@ -278,61 +292,70 @@ fn many_short_connections_leave_nothing() {
     isolated(|| {
         services();
         let proxy = format!("socks5://{}", socks(false));
-        let Some(server) = start(&proxy, "--memory 64") else { return };
-        let pid = server.pid();
-        let (fresh, _) = holds(pid);
-        // What is kept for those that follow, and what the allocator of each thread keeps.
-        let first = (count / 2).max(800).next_multiple_of(8);
-        short_connections(first);
-        let (warm, before) = settled(pid, fresh);
-        short_connections(count);
-        let (descriptors, after) = settled(pid, fresh);
-        println!("{count} connections: {before} KiB before, {after} KiB after");
-        assert_eq!((warm, descriptors), (fresh, fresh));
-        assert!(after < before + 8 * 1024, "{before} KiB before, {after} KiB after");
-        let summary = server.terminate();
-        let carried = first + count;
-        assert_eq!(
-            summary,
-            format!("{carried} connections and 0 UDP sessions went through, 0 failed")
-        );
+        for threads in ["own", "pool"] {
+            let more = format!("--memory 64 --threads {threads}");
+            let Some(server) = start(&proxy, &more) else { return };
+            let pid = server.pid();
+            // The unit's thread makes what its tasks wait by when the first comes.
+            let fresh = holds(pid).0 + usize::from(threads == "own");
+            // What is kept for those that follow, and what the allocator of each thread keeps.
+            let first = (count / 2).max(800).next_multiple_of(8);
+            short_connections(first);
+            let (warm, before) = settled(pid, fresh);
+            short_connections(count);
+            let (descriptors, after) = settled(pid, fresh);
+            println!("{threads}: {count} connections: {before} KiB before, {after} KiB after");
+            assert_eq!((warm, descriptors), (fresh, fresh));
+            assert!(after < before + 8 * 1024, "{before} KiB before, {after} KiB after");
+            let summary = server.terminate();
+            let carried = first + count;
+            assert_eq!(
+                summary,
+                format!("{carried} connections and 0 UDP sessions went through, 0 failed")
+            );
+        }
     });
 }
 
 /// Who waits holds no buffers beside those that `--memory` bounds, and those only while something is in them.
 #[test]
 fn sessions_that_wait_cost_little() {
+    for threads in ["own", "pool"] {
+        isolated(|| sessions_wait(threads));
+    }
+}
+
+fn sessions_wait(threads: &str) {
     const SESSIONS: usize = 200;
-    isolated(|| {
-        services();
-        let proxy = format!("socks5://{}", socks(false));
-        let Some(server) = start(&proxy, "--memory 64") else { return };
-        short_connections(80);
-        let each = |what: &str, open: &dyn Fn(usize) -> Box<dyn std::any::Any>| {
-            let (_, before) = holds(server.pid());
-            let _open: Vec<_> = (0..SESSIONS).map(open).collect();
-            let (_, after) = holds(server.pid());
-            let each = after.saturating_sub(before) / SESSIONS;
-            println!("{each} KiB for each {what}");
-            // Of which a stack's block each way is 4 at most.
-            assert!(each <= 24, "{each} KiB for each {what}");
-        };
-        each("connection", &|_| {
-            let mut stream = TcpStream::connect("10.98.0.2:7").expect("connect");
-            stream.set_read_timeout(Some(PATIENCE)).expect("set");
-            stream.write_all(&[1; 100]).expect("write");
-            assert_eq!(read::<100>(&mut stream), [1; 100]);
-            Box::new(stream)
-        });
-        each("UDP session", &|_| {
-            let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
-            socket.set_read_timeout(Some(PATIENCE)).expect("set");
-            socket.send_to(&[1; 5000], "10.98.0.99:7").expect("send");
-            assert_eq!(socket.recv(&mut [0; 5000]).expect("receive"), 5000);
-            Box::new(socket)
-        });
-        server.terminate();
+    services();
+    let proxy = format!("socks5://{}", socks(false));
+    let more = format!("--memory 64 --threads {threads}");
+    let Some(server) = start(&proxy, &more) else { return };
+    short_connections(80);
+    let each = |what: &str, open: &dyn Fn(usize) -> Box<dyn std::any::Any>| {
+        let (_, before) = holds(server.pid());
+        let _open: Vec<_> = (0..SESSIONS).map(open).collect();
+        let (_, after) = holds(server.pid());
+        let each = after.saturating_sub(before) / SESSIONS;
+        println!("{each} KiB for each {what}");
+        // Of which a stack's block each way is 4 at most.
+        assert!(each <= 24, "{each} KiB for each {what}");
+    };
+    each("connection", &|_| {
+        let mut stream = TcpStream::connect("10.98.0.2:7").expect("connect");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream.write_all(&[1; 100]).expect("write");
+        assert_eq!(read::<100>(&mut stream), [1; 100]);
+        Box::new(stream)
     });
+    each("UDP session", &|_| {
+        let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
+        socket.send_to(&[1; 5000], "10.98.0.99:7").expect("send");
+        assert_eq!(socket.recv(&mut [0; 5000]).expect("receive"), 5000);
+        Box::new(socket)
+    });
+    server.terminate();
 }
 
 #[test]
@@ -364,6 +387,8 @@ fn what_makes_no_sense_is_refused() {
     for more in ["--rate 0", "--rate fast", "--rate -1", "--idle 0"] {
         refused(&format!("tunnel --proxy socks5://127.0.0.1:1 {more}"));
     }
+    let own = "tunnel --proxy socks5://127.0.0.1:1 --threads own --organization global-lock";
+    assert!(refused(own).contains("or --threads pool"));
     isolated(|| {
         let text = refused("tunnel --proxy socks5://127.0.0.1:1 --tun lo --existing");
         assert!(text.contains("lo") || text.contains("/dev/net/tun"), "{text}");

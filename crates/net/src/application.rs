@@ -8,6 +8,8 @@
 use crate::connections::ConnId;
 use crate::groups::Sending;
 use crate::raw::RawDatagram;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use tcp::{Events, FastOpenTerms, Tcb};
 use wire::{Address, Endpoint, FlowKey, Instant, Parts};
 
@@ -310,6 +312,12 @@ pub trait Application: Sized + Send {
     /// When the application wants its wake-ups to be asked for, if nothing else happens
     /// before. Asked by the thread that is about to sleep, if the unit has one.
     fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What the unit's thread, if it has one, waits for beside packets, calls and time: once this
+    /// is readable, it goes a round and asks for wake-ups. Asked as [`Application::next_timeout`].
+    fn wait_fd(&self) -> Option<Arc<OwnedFd>> {
         None
     }
 

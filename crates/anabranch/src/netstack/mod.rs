@@ -37,6 +37,7 @@ mod limits;
 mod meter;
 mod rates;
 mod raw;
+mod serve;
 mod session;
 mod span;
 mod tcp;
@@ -132,7 +133,8 @@ impl Netstack {
     /// peer connected to.
     ///
     /// # Errors
-    /// `NetworkDown` if the stack has stopped.
+    /// `NetworkDown` if the stack has stopped; `InvalidInput` if they are given to a handler
+    /// ([`Netstack::serve_tcp`]).
     pub async fn accept(&self) -> io::Result<TcpStream> {
         poll_fn(|cx| self.poll_accept(cx)).await
     }

@@ -25,6 +25,8 @@ struct State<S> {
     early: Pending,
     closed: bool,
     acceptors: Waiters,
+    /// Who takes connections, if they do not wait in the queue.
+    at_once: Option<AtOnce<S>>,
     /// Of connections that come from now on.
     options: Option<Arc<TcpOptions>>,
 }
@@ -43,7 +45,7 @@ pub(crate) trait Acceptor<S>: Send + Sync {
 }
 
 /// An acceptor that does not show itself.
-struct AtOnce<S>(Box<dyn Acceptor<S>>);
+struct AtOnce<S>(Arc<dyn Acceptor<S>>);
 
 impl<S> std::fmt::Debug for AtOnce<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -57,8 +59,6 @@ pub(crate) struct Backlog<S> {
     max: usize,
     /// The stack's, for the connections that come.
     closing: Arc<Closing>,
-    /// Who takes connections, if they do not wait in the queue.
-    at_once: Option<AtOnce<S>>,
     /// The time to live for connections that come from now on.
     pub(crate) ttl: Ttl,
     state: Mutex<State<S>>,
@@ -77,15 +77,22 @@ impl<S> Backlog<S> {
             early: Pending::default(),
             closed: false,
             acceptors: Waiters::default(),
+            at_once: None,
             options: None,
         };
         let (ttl, state) = (Ttl::default(), Mutex::new(state));
-        Backlog { max: max.max(1), closing, at_once: None, ttl, state }
+        Backlog { max: max.max(1), closing, ttl, state }
     }
 
-    /// Its connections are taken by `acceptor`.
-    pub(crate) fn taken_by(self, acceptor: Box<dyn Acceptor<S>>) -> Backlog<S> {
-        Backlog { at_once: Some(AtOnce(acceptor)), ..self }
+    /// Its connections are `acceptor`'s from now on. Returns those that wait to be accepted; `None` if they
+    /// are somebody's already.
+    pub(crate) fn give_to(&self, acceptor: Arc<dyn Acceptor<S>>) -> Option<VecDeque<Arc<S>>> {
+        let mut state = self.state.lock();
+        if state.at_once.is_some() {
+            return None;
+        }
+        state.at_once = Some(AtOnce(acceptor));
+        Some(std::mem::take(&mut state.queue))
     }
 
     pub(crate) fn closing(&self) -> &Arc<Closing> {
@@ -156,14 +163,14 @@ impl<S> Backlog<S> {
         if state.closed {
             return false;
         }
-        if let (Some(AtOnce(acceptor)), Some(socket)) = (&self.at_once, &socket) {
+        let Some(socket) = socket else { return true };
+        if let Some(AtOnce(acceptor)) = &state.at_once {
+            let acceptor = acceptor.clone();
             drop(state);
-            return acceptor.accept(socket.clone());
+            return acceptor.accept(socket);
         }
-        if let Some(socket) = socket {
-            state.queue.push_back(socket);
-            state.acceptors.take(wakes);
-        }
+        state.queue.push_back(socket);
+        state.acceptors.take(wakes);
         true
     }
 
@@ -174,6 +181,10 @@ impl<S> Backlog<S> {
             Some(socket) => Poll::Ready(Ok(socket)),
             // The caller still has the listener, so it was not dropped.
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
+            None if state.at_once.is_some() => {
+                let text = "its connections are given to a handler, and not accepted";
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidInput, text)))
+            }
             None => {
                 state.acceptors.add(cx, &mut asked);
                 Poll::Pending

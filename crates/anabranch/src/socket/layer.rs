@@ -9,6 +9,7 @@ use crate::wait::wake_each;
 use net::application::ConnectError;
 use net::{Application, Call, ConnId, Datagram, RawDatagram};
 use organizations::Clock;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::Waker;
 use tcp::{Events, FastOpenTerms, Tcb};
@@ -90,6 +91,11 @@ impl Application for SocketLayer {
     fn next_timeout(&self) -> Option<Instant> {
         let clock = self.own_thread.as_ref()?;
         tasks::next_timeout().map(|at| clock.at(at))
+    }
+
+    fn wait_fd(&self) -> Option<Arc<OwnedFd>> {
+        self.own_thread.as_ref()?;
+        tasks::wait_fd()
     }
 
     fn incoming(&mut self, listener: &Arc<ListenerShared>) -> Option<Arc<TcpShared>> {

@@ -4,19 +4,24 @@
 //! round of the same thread.
 
 mod blocking;
+mod reactor;
 mod starts;
 mod timers;
 mod watchdog;
 
 pub(crate) use blocking::blocking;
+use reactor::Reactor;
+pub(crate) use reactor::{Registration, Way};
 pub(crate) use starts::{Refused, Starts};
 pub(crate) use watchdog::Watch;
 
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use platform::{Instant, Mutex, thread_local};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -103,6 +108,8 @@ struct Executor {
     free: RefCell<Vec<usize>>,
     ready: RefCell<VecDeque<Place>>,
     timers: RefCell<Timers>,
+    /// Made when the first descriptor comes.
+    reactor: OnceCell<Rc<Reactor>>,
     /// Tasks are being polled, or dropped.
     is_running: Cell<bool>,
 }
@@ -139,6 +146,7 @@ pub(crate) fn found(
         free: RefCell::default(),
         ready: RefCell::default(),
         timers: RefCell::default(),
+        reactor: OnceCell::new(),
         is_running: Cell::new(false),
     };
     EXECUTOR.with(|place| *place.borrow_mut() = Some(Rc::new(executor)));
@@ -184,6 +192,17 @@ pub(crate) fn next_timeout() -> Option<Instant> {
     current().and_then(|executor| executor.timers.borrow().next())
 }
 
+/// What the thread sleeps at beside what its unit does: the descriptors of its tasks.
+pub(crate) fn wait_fd() -> Option<Arc<OwnedFd>> {
+    current().and_then(|executor| executor.reactor.get()?.wait_fd())
+}
+
+/// Has `fd`, which is non-blocking, looked at by the calling thread ([`Registration`]); `None` if it has no
+/// executor.
+pub(crate) fn register(fd: BorrowedFd<'_>) -> Option<io::Result<Registration>> {
+    current().map(|executor| executor.reactor()?.add(fd))
+}
+
 /// Wakes `waker` at `at`; `None` if the calling thread has no executor.
 pub(crate) fn wake_at(at: Instant, waker: &Waker) -> Option<Timer> {
     current().map(|executor| executor.timers.borrow_mut().add(at, waker.clone()))
@@ -214,12 +233,20 @@ pub(crate) fn end() {
 }
 
 impl Executor {
+    fn reactor(&self) -> io::Result<&Rc<Reactor>> {
+        if self.reactor.get().is_none() {
+            let _ = self.reactor.set(Reactor::new()?);
+        }
+        self.reactor.get().ok_or_else(|| io::ErrorKind::Other.into())
+    }
+
     fn round(&self) {
         let has_timers = self.timers.borrow().next().is_some();
         if has_timers {
             let due = self.timers.borrow_mut().take_due(Instant::now());
             due.into_iter().for_each(Waker::wake);
         }
+        self.reactor.get().into_iter().for_each(|reactor| reactor.look());
         let woken = std::mem::take(&mut *self.remote.woken.lock());
         self.ready.borrow_mut().extend(woken);
         let ready = self.ready.borrow().len();

@@ -6,6 +6,7 @@ mod any_address;
 mod ends;
 mod memory;
 mod raw;
+mod served;
 mod sessions;
 mod tunnel;
 

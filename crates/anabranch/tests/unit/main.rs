@@ -2,6 +2,7 @@
 #![cfg(not(shuttle))]
 
 mod busy;
+mod descriptors;
 mod ends;
 mod protocols;
 mod started;

@@ -24,6 +24,9 @@ pub async fn carry(
     .await
 }
 
+/// Bytes that are carried one way before others have their turn: what was carried leaves then.
+const AT_ONCE: usize = 256 * 1024;
+
 /// One way.
 #[derive(Default)]
 struct Way {
@@ -41,25 +44,30 @@ impl Way {
         from: &mut (impl AsyncRead + Unpin),
         to: &mut (impl AsyncWrite + Unpin),
     ) -> Poll<io::Result<()>> {
+        let mut carried = 0;
         while !self.is_done {
+            if carried >= AT_ONCE {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             ready!(self.write_left(cx, to))?;
             if self.has_ended {
                 ready!(Pin::new(&mut *to).poll_shutdown(cx))?;
                 self.is_done = true;
                 break;
             }
-            ready!(self.read_and_write(cx, from, to))?;
+            carried += ready!(self.read_and_write(cx, from, to))?;
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Reads, and writes what finds room at once from where it was read to.
+    /// Reads, and writes what finds room at once from where it was read to. Returns the bytes read.
     fn read_and_write(
         &mut self,
         cx: &mut Context<'_>,
         from: &mut (impl AsyncRead + Unpin),
         to: &mut (impl AsyncWrite + Unpin),
-    ) -> Poll<io::Result<()>> {
+    ) -> Poll<io::Result<usize>> {
         scratch::with(|buf| {
             ready!(Pin::new(from).poll_read(cx, buf))?;
             let mut bytes = buf.filled();
@@ -73,7 +81,7 @@ impl Way {
                 }
             }
             self.left = bytes.to_vec();
-            Poll::Ready(Ok(()))
+            Poll::Ready(Ok(buf.filled().len()))
         })
     }
 

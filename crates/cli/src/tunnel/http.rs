@@ -1,10 +1,11 @@
 //! A client of HTTP proxies: connections by the method CONNECT (RFC 9110 9.3.6), with the
 //! scheme Basic for who we are (RFC 7617).
 
+use super::kernel::Kernel;
 use super::proxy::{Login, Proxy, Target, bad};
+use rustix::net::sockopt::set_tcp_nodelay;
 use std::io::{self, ErrorKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// Bytes of the longest head of an answer.
 const LONGEST: usize = 16 * 1024;
@@ -13,14 +14,14 @@ const LONGEST: usize = 16 * 1024;
 ///
 /// # Errors
 /// What the system says of the proxy, or the proxy of `to`.
-pub(super) async fn connect(proxy: &Proxy, to: &Target) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect(proxy.address).await?;
-    stream.set_nodelay(true)?;
+pub(super) async fn connect<K: Kernel>(proxy: &Proxy, to: &Target) -> io::Result<K::Stream> {
+    let mut stream = K::connect(proxy.address).await?;
+    set_tcp_nodelay(&stream, true)?;
     stream.write_all(request(to, proxy.login.as_ref()).as_bytes()).await?;
-    let mut told = status(&head(&mut stream).await?);
+    let mut told = status(&head::<K>(&mut stream).await?);
     // What is said in between is not the answer (RFC 9110 15.2); for how long is bounded by time.
     while matches!(told, Some(100..=199)) {
-        told = status(&head(&mut stream).await?);
+        told = status(&head::<K>(&mut stream).await?);
     }
     match told {
         Some(200..=299) => Ok(stream),
@@ -42,11 +43,11 @@ fn request(to: &Target, login: Option<&Login>) -> String {
 
 /// The head of the answer, and no byte of what follows it, which is the other end's: what has
 /// come is looked at before it is taken.
-async fn head(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+async fn head<K: Kernel>(stream: &mut K::Stream) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut peeked = [0; 1024];
     loop {
-        let n = stream.peek(&mut peeked).await?;
+        let n = K::peek(stream, &mut peeked).await?;
         if n == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
@@ -123,6 +124,7 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernel::Pool;
     use super::*;
 
     #[test]
@@ -184,7 +186,7 @@ mod tests {
             });
             let proxy: Proxy = format!("http://{address}").parse().expect("a proxy");
             let to = Target::from("192.0.2.1:80".parse::<std::net::SocketAddr>().unwrap());
-            let mut stream = connect(&proxy, &to).await?;
+            let mut stream = connect::<Pool>(&proxy, &to).await?;
             let mut rest = String::new();
             stream.read_to_string(&mut rest).await?;
             Ok(rest)

@@ -3,6 +3,7 @@
 mod carry;
 mod dns;
 mod http;
+mod kernel;
 mod onward;
 mod proxy;
 mod scratch;
@@ -13,17 +14,20 @@ use crate::say::say;
 use crate::serve::organization_names;
 use anabranch::device::tun;
 use anabranch::netstack::{Limits, Rates, TcpSession, UdpSession};
-use anabranch::{Cidr, Netstack, Prefix, Stack};
+use anabranch::{Cidr, Netstack, Organization, Prefix, Stack, unit};
 use device::Counts;
 use dns::Dns;
+use kernel::{Kernel, Pool, Unit};
 use proxy::{Proxy, Target};
+use rustix::net::sockopt::set_socket_linger;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::signal::unix::{SignalKind, signal};
 
 const EXAMPLES: &str = "\
@@ -80,6 +84,11 @@ pub struct Args {
     /// Threads that process packets
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub processors: u16,
+    /// Threads that serve sessions: the stack's own, each those that it has (uniprocessor,
+    /// processor-per-connection and group-threads have such), or a pool's
+    /// [default: own where the organization has them]
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub threads: Option<Threads>,
     /// Microseconds for which a thread of the stack that has nothing to do looks on before it sleeps
     /// [default: up to 100, as long as that pays]
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
@@ -95,6 +104,15 @@ pub struct Args {
     pub memory: u32,
 }
 
+/// Threads that serve sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Threads {
+    /// Each unit's own.
+    Own,
+    /// A pool's.
+    Pool,
+}
+
 /// Is it a rate?
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (0.001..=1e6).contains(rate));
@@ -102,6 +120,21 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 impl Args {
+    /// The threads that serve sessions.
+    fn threads(&self) -> Result<Threads, Failure> {
+        let has = self.organization.parse::<Organization>().map_or(Ok(()), unit::threads_of);
+        match (self.threads, has) {
+            (None, Ok(())) => Ok(Threads::Own),
+            (None, Err(_)) => Ok(Threads::Pool),
+            (Some(Threads::Own), Err(reason)) => Err(Failure::refused(format!(
+                "{} has no threads for tasks: {reason}: take uniprocessor, \
+                 processor-per-connection or group-threads, or --threads pool",
+                self.organization
+            ))),
+            (Some(threads), _) => Ok(threads),
+        }
+    }
+
     /// What each session is kept within.
     fn rates(&self) -> Rates {
         let mut rates = Rates::default();
@@ -175,12 +208,18 @@ impl Tally {
 /// # Errors
 /// [`Failure`]; nothing is left behind then.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let threads = args.threads()?;
+    let mut runtime = match threads {
+        // It waits for signals alone.
+        Threads::Own => tokio::runtime::Builder::new_current_thread(),
+        Threads::Pool => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = runtime
         .enable_all()
         .thread_name("tunnel")
         .build()
         .map_err(|e| Failure::refused(format!("cannot start threads: {e}: raise ulimit -u")))?;
-    let result = runtime.block_on(tunnel(args));
+    let result = runtime.block_on(tunnel(args, threads));
     runtime.shutdown_timeout(Duration::from_secs(1));
     result
 }
@@ -224,7 +263,7 @@ async fn deleted(name: &str, counts: &Counts) -> Failure {
     ))
 }
 
-async fn tunnel(args: &Args) -> Result<(), Failure> {
+async fn tunnel(args: &Args, threads: Threads) -> Result<(), Failure> {
     let listen =
         |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;
@@ -239,25 +278,11 @@ async fn tunnel(args: &Args) -> Result<(), Failure> {
         args.memory,
         if args.dns { ", names answered" } else { "" }
     ));
-    let mut deleted = std::pin::pin!(deleted(&args.tun, &counts));
-    let ended = loop {
-        tokio::select! {
-            failure = &mut deleted => break Err(failure),
-            session = netstack.accept_tcp() => match session {
-                Ok(stream) => {
-                    tokio::spawn(connection(stream, way.clone()));
-                }
-                Err(error) => break Err(Failure::failed(error)),
-            },
-            session = netstack.accept_udp() => match session {
-                Ok(session) => {
-                    tokio::spawn(conversation(session, way.clone()));
-                }
-                Err(error) => break Err(Failure::failed(error)),
-            },
-            _ = terminate.recv() => break Ok(()),
-            _ = interrupt.recv() => break Ok(()),
-        }
+    let ended = tokio::select! {
+        failure = serve(&netstack, &way, threads) => Err(failure),
+        failure = deleted(&args.tun, &counts) => Err(failure),
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
     };
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
     let (connections, sessions) = (count(&way.tally.connections), count(&way.tally.sessions));
@@ -269,13 +294,43 @@ async fn tunnel(args: &Args) -> Result<(), Failure> {
     ended
 }
 
+/// Serves all sessions, until something fails.
+async fn serve(netstack: &Netstack, way: &Arc<Way>, threads: Threads) -> Failure {
+    let served = match threads {
+        Threads::Own => serve_in_units(netstack, way).await,
+        Threads::Pool => serve_in_pool(netstack, way).await,
+    };
+    let Err(error) = served;
+    Failure::failed(error)
+}
+
+async fn serve_in_units(netstack: &Netstack, way: &Arc<Way>) -> io::Result<Infallible> {
+    let (of_tcp, of_udp) = (way.clone(), way.clone());
+    netstack.serve_tcp(move |session| connection::<Unit>(session, of_tcp.clone()))?;
+    netstack.serve_udp(move |session| conversation::<Unit>(session, of_udp.clone()))?;
+    std::future::pending().await
+}
+
+async fn serve_in_pool(netstack: &Netstack, way: &Arc<Way>) -> io::Result<Infallible> {
+    loop {
+        tokio::select! {
+            session = netstack.accept_tcp() => {
+                tokio::spawn(connection::<Pool>(session?, way.clone()));
+            }
+            session = netstack.accept_udp() => {
+                tokio::spawn(conversation::<Pool>(session?, way.clone()));
+            }
+        }
+    }
+}
+
 /// Carries a connection to where its peer wants to go, and resets it if the proxy cannot.
-async fn connection(mut stream: TcpSession, way: Arc<Way>) {
+async fn connection<K: Kernel>(mut stream: TcpSession, way: Arc<Way>) {
     let to = stream.local_addr();
     if let Some(dns) = way.resolver(to) {
-        return dns.serve_connection(stream).await;
+        return dns.serve_connection::<K>(stream).await;
     }
-    let onward = async { onward::connect(&way.proxy, &way.target(to)?).await };
+    let onward = async { onward::connect::<K>(&way.proxy, &way.target(to)?).await };
     match onward.await {
         Ok(mut onward) => {
             way.tally.went_well();
@@ -283,7 +338,7 @@ async fn connection(mut stream: TcpSession, way: Arc<Way>) {
             if carry(&mut stream, &mut onward).await.is_err() {
                 // One of them was cut off: the other must not take what it has for all.
                 let _ = stream.stream().set_linger(Some(Duration::ZERO));
-                let _ = onward.set_zero_linger();
+                let _ = set_socket_linger(&onward, Some(Duration::ZERO));
             }
         }
         Err(error) => {
@@ -295,7 +350,10 @@ async fn connection(mut stream: TcpSession, way: Arc<Way>) {
 
 /// Carries bytes both ways until both have ended, or nothing has gone for too long. While it waits for
 /// the proxy alone nobody reads or writes `stream`, which could not say so then.
-async fn carry(stream: &mut TcpSession, onward: &mut TcpStream) -> io::Result<()> {
+async fn carry(
+    stream: &mut TcpSession,
+    onward: &mut (impl AsyncRead + AsyncWrite + Unpin),
+) -> io::Result<()> {
     let is_bounded = stream.rates().idle.is_some();
     let silence = stream.silence();
     tokio::select! {
@@ -306,14 +364,14 @@ async fn carry(stream: &mut TcpSession, onward: &mut TcpStream) -> io::Result<()
 
 /// Carries the datagrams of a session, until it has been idle for too long or the proxy
 /// ends it.
-async fn conversation(session: UdpSession, way: Arc<Way>) {
+async fn conversation<K: Kernel>(session: UdpSession, way: Arc<Way>) {
     let to = session.local_addr();
     if let Some(dns) = way.resolver(to) {
-        return dns.serve_session(session).await;
+        return dns.serve_session::<K>(session).await;
     }
     let opened = async {
         let to = way.target(to)?;
-        Ok((onward::associate(&way.proxy).await?, to))
+        Ok((onward::associate::<K>(&way.proxy).await?, to))
     };
     let (mut association, to) = match opened.await {
         Ok(opened) => opened,

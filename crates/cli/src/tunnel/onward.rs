@@ -1,46 +1,50 @@
 //! The way onward: connections and datagrams by whatever a proxy speaks.
 
 use super::http;
+use super::kernel::Kernel;
 use super::proxy::{Protocol, Proxy, Target};
 use super::socks::{self, Association};
 use std::io::{self, ErrorKind};
-use tokio::net::TcpStream;
 
 /// Connects to `to` by way of `proxy`.
 ///
 /// # Errors
 /// What the system says of the proxy, or the proxy of `to`; `TimedOut` if it does not answer
 /// for half a minute.
-pub async fn connect(proxy: &Proxy, to: &Target) -> io::Result<TcpStream> {
+pub async fn connect<K: Kernel>(proxy: &Proxy, to: &Target) -> io::Result<K::Stream> {
     let connected = async {
         match proxy.protocol {
-            Protocol::Socks5 => socks::connect(proxy, to).await,
-            Protocol::Http => http::connect(proxy, to).await,
+            Protocol::Socks5 => socks::connect::<K>(proxy, to).await,
+            Protocol::Http => http::connect::<K>(proxy, to).await,
         }
     };
-    in_time(proxy, connected).await
+    in_time::<K, _>(proxy, connected).await
 }
 
 /// Asks `proxy` to relay datagrams.
 ///
 /// # Errors
 /// `Unsupported` if its protocol has no way for them; as [`connect`].
-pub async fn associate(proxy: &Proxy) -> io::Result<Association> {
+pub async fn associate<K: Kernel>(proxy: &Proxy) -> io::Result<Association<K>> {
     match proxy.protocol {
-        Protocol::Socks5 => in_time(proxy, Association::open(proxy)).await,
+        Protocol::Socks5 => in_time::<K, _>(proxy, Association::open(proxy)).await,
         Protocol::Http => {
             Err(io::Error::new(ErrorKind::Unsupported, "an HTTP proxy carries no datagrams"))
         }
     }
 }
 
-async fn in_time<T>(proxy: &Proxy, request: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-    let answer = tokio::time::timeout(proxy.patience, request).await;
-    answer.map_err(|_| io::Error::new(ErrorKind::TimedOut, "the proxy does not answer"))?
+async fn in_time<K: Kernel, T>(
+    proxy: &Proxy,
+    request: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    let answer = K::within(proxy.patience, request).await;
+    answer.ok_or_else(|| io::Error::new(ErrorKind::TimedOut, "the proxy does not answer"))?
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernel::Pool;
     use super::*;
     use std::time::Duration;
 
@@ -53,9 +57,9 @@ mod tests {
             for protocol in [Protocol::Socks5, Protocol::Http] {
                 let patience = Duration::from_millis(50);
                 let proxy = Proxy { protocol, address, login: None, patience };
-                let connected = connect(&proxy, &address.into()).await.map(|_| ());
+                let connected = connect::<Pool>(&proxy, &address.into()).await.map(|_| ());
                 assert_eq!(connected.expect_err("no answer").kind(), ErrorKind::TimedOut);
-                let associated = associate(&proxy).await.map(|_| ());
+                let associated = associate::<Pool>(&proxy).await.map(|_| ());
                 let kind = match protocol {
                     Protocol::Socks5 => ErrorKind::TimedOut,
                     Protocol::Http => ErrorKind::Unsupported,

@@ -1,12 +1,13 @@
 //! A client of SOCKS5 (RFC 1928): connections and datagrams by way of a proxy.
 
+use super::kernel::Kernel;
 use super::proxy::{Login, Proxy, Target, bad};
 use super::scratch;
+use rustix::net::sockopt::set_tcp_nodelay;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 const VERSION: u8 = 5;
 /// The system's error for a datagram that is too long.
@@ -100,24 +101,27 @@ fn take_address(bytes: &[u8]) -> Option<(SocketAddr, &[u8])> {
 }
 
 /// Datagrams by way of a proxy. They go through for as long as this is there.
-#[derive(Debug)]
-pub struct Association {
-    control: TcpStream,
-    relay: UdpSocket,
+pub struct Association<K: Kernel> {
+    control: K::Stream,
+    relay: K::Datagrams,
 }
 
 /// Connects to `to` by way of `proxy`.
 ///
 /// # Errors
 /// What the system says of the proxy, or the proxy of `to`.
-pub(super) async fn connect(proxy: &Proxy, to: &Target) -> io::Result<TcpStream> {
-    Ok(ask(proxy, CONNECT, to).await?.0)
+pub(super) async fn connect<K: Kernel>(proxy: &Proxy, to: &Target) -> io::Result<K::Stream> {
+    Ok(ask::<K>(proxy, CONNECT, to).await?.0)
 }
 
 /// Makes a request; the connection, and the address in the answer.
-async fn ask(proxy: &Proxy, command: u8, to: &Target) -> io::Result<(TcpStream, SocketAddr)> {
-    let mut stream = TcpStream::connect(proxy.address).await?;
-    stream.set_nodelay(true)?;
+async fn ask<K: Kernel>(
+    proxy: &Proxy,
+    command: u8,
+    to: &Target,
+) -> io::Result<(K::Stream, SocketAddr)> {
+    let mut stream = K::connect(proxy.address).await?;
+    set_tcp_nodelay(&stream, true)?;
     log_in(&mut stream, proxy.login.as_ref()).await?;
     let mut request = vec![VERSION, command, 0];
     put_target(to, &mut request);
@@ -152,7 +156,10 @@ async fn ask(proxy: &Proxy, command: u8, to: &Target) -> io::Result<(TcpStream, 
 }
 
 /// Agrees on who we are (RFC 1928 3, RFC 1929).
-async fn log_in(stream: &mut TcpStream, login: Option<&Login>) -> io::Result<()> {
+async fn log_in(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    login: Option<&Login>,
+) -> io::Result<()> {
     let offer: &[u8] = match login {
         Some(_) => &[VERSION, 2, NO_AUTHENTICATION, USER_AND_PASSWORD],
         None => &[VERSION, 1, NO_AUTHENTICATION],
@@ -193,22 +200,23 @@ fn unspecified(address: SocketAddr) -> IpAddr {
     }
 }
 
-impl Association {
+impl<K: Kernel> Association<K> {
     /// Asks the proxy to relay datagrams.
     ///
     /// # Errors
     /// What the system says of the proxy, or the proxy itself.
-    pub(super) async fn open(proxy: &Proxy) -> io::Result<Association> {
+    pub(super) async fn open(proxy: &Proxy) -> io::Result<Association<K>> {
         let nobody = Target::Address((unspecified(proxy.address), 0).into());
-        let (control, mut relay) = ask(proxy, ASSOCIATE, &nobody).await?;
+        let (control, mut relay) = ask::<K>(proxy, ASSOCIATE, &nobody).await?;
         // A proxy that listens on both families may say an address of IPv4 as one of IPv6.
         relay.set_ip(relay.ip().to_canonical());
         if relay.ip().is_unspecified() {
             relay.set_ip(proxy.address.ip());
         }
-        let socket = UdpSocket::bind((unspecified(relay), 0)).await?;
-        socket.connect(relay).await?;
-        Ok(Association { control, relay: socket })
+        let socket = UdpSocket::bind((unspecified(relay), 0))?;
+        socket.connect(relay)?;
+        socket.set_nonblocking(true)?;
+        Ok(Association { control, relay: K::datagrams(socket)? })
     }
 
     /// Sends a datagram to `to`.
@@ -220,7 +228,7 @@ impl Association {
         framed.extend([0, 0, 0]);
         put_target(to, &mut framed);
         framed.extend(bytes);
-        match self.relay.send(&framed).await {
+        match K::send(&self.relay, &framed).await {
             // What is too long with the proxy's header is lost, as it would be on a link.
             Err(error) if error.raw_os_error() == Some(MSGSIZE) => Ok(()),
             sent => sent.map(|_| ()),
@@ -241,7 +249,7 @@ impl Association {
                 let (&[_, _, 0], rest) = bytes.split_first_chunk()? else { return None };
                 behind_target(rest).filter(|_| is_from(rest, from)).map(<[u8]>::to_vec)
             };
-            let came = poll_fn(|cx| scratch::filled(|buf| relay.poll_recv(cx, buf), payload));
+            let came = poll_fn(|cx| scratch::filled(|buf| K::poll_recv(relay, cx, buf), payload));
             tokio::select! {
                 payload = came => match payload? {
                     Some(payload) => return Ok(payload),
@@ -259,7 +267,9 @@ impl Association {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernel::Pool;
     use super::*;
+    use tokio::net::{TcpStream, UdpSocket};
 
     fn run<T>(future: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -274,7 +284,7 @@ mod tests {
             let to = listener.local_addr().expect("an address");
             let control = TcpStream::connect(to).await.expect("connect");
             relay.connect(relay.local_addr().expect("an address")).await.expect("connect");
-            let association = Association { control, relay };
+            let association = Association::<Pool> { control, relay };
             let sent = association.send(&[0; 65_507], &to.into()).await;
             sent.expect("lost, and no more");
         });

@@ -7,6 +7,7 @@ use crate::runtime::worker::{BATCH, DRAIN_TIMEOUT};
 use instrument::{Layer, ThreadTimer, observed};
 use net::application::ConnectError;
 use net::{Application, Blocked, Call, Domain, Egress, Interfaces};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use wire::{Instant, Packet};
 
@@ -204,7 +205,8 @@ impl<A: Application> Owner<A> {
             return platform::thread::yield_now();
         }
         let deadline = self.domain.next_timeout();
-        self.mailbox.parker.sleep(|| {
+        let also = self.domain.app.wait_fd();
+        self.mailbox.parker.sleep(also.as_deref().map(AsFd::as_fd), || {
             if let Some(at) = deadline {
                 self.shared.wake_by(self.processor, &self.mailbox.parker, at);
             }

@@ -15,6 +15,7 @@ use instrument::{Layer, QueueWatch, RoundObserver, ThreadTimer, TraceStamp, obse
 use net::{Application, Call, Config, Counters, Domain, Egress, Unit};
 use platform::mpsc;
 use platform::{ArrayQueue, Mutex, SegQueue};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Instant, Packet};
@@ -204,9 +205,11 @@ impl<A: Application> Owner<A> {
         let deadline = Instant::earlier(self.domain.next_timeout(), most);
         let mailbox = &self.mailboxes[self.domain.unit.index as usize];
         mailbox.counted.lock().clone_from(&self.domain.counters);
-        mailbox
-            .sleeper
-            .sleep(&mut self.queues.receivers, &self.clock, || (!mailbox.is_empty(), deadline));
+        let also = self.domain.app.wait_fd();
+        let also = also.as_deref().map(AsFd::as_fd);
+        mailbox.sleeper.sleep_at(also, &mut self.queues.receivers, &self.clock, || {
+            (!mailbox.is_empty(), deadline)
+        });
     }
 
     /// Does what is asked of the unit. Returns whether there was anything, and

@@ -4,6 +4,7 @@
 mod message;
 mod names;
 
+use super::kernel::Kernel;
 use super::proxy::Target;
 use super::scratch;
 use anabranch::netstack::{TcpSession, UdpSession};
@@ -78,12 +79,12 @@ impl Dns {
     }
 
     /// Answers the questions of a session, until there are no more for a moment.
-    pub async fn serve_session(&self, session: UdpSession) {
+    pub async fn serve_session<K: Kernel>(&self, session: UdpSession) {
         loop {
             let answer =
                 |bytes: &[u8]| self.answer(bytes.get(..LONGEST).unwrap_or(bytes), Instant::now());
             let asked = poll_fn(|cx| scratch::filled(|buf| session.poll_recv(cx, buf), answer));
-            let Ok(Ok(answer)) = tokio::time::timeout(LINGER, asked).await else { return };
+            let Some(Ok(answer)) = K::within(LINGER, asked).await else { return };
             if let Some(answer) = answer
                 && session.send(&answer).await.is_err()
             {
@@ -93,7 +94,7 @@ impl Dns {
     }
 
     /// Answers the questions of a connection: each has its length before it (RFC 1035 4.2.2).
-    pub async fn serve_connection(&self, mut stream: TcpSession) {
+    pub async fn serve_connection<K: Kernel>(&self, mut stream: TcpSession) {
         let mut bytes = vec![0; LONGEST];
         let question = async |stream: &mut TcpSession, bytes: &mut [u8]| -> io::Result<usize> {
             let len = usize::from(stream.read_u16().await?);
@@ -101,13 +102,13 @@ impl Dns {
             stream.read_exact(bytes).await
         };
         loop {
-            let asked = tokio::time::timeout(IDLE, question(&mut stream, &mut bytes)).await;
-            let Ok(Ok(n)) = asked else { return };
+            let asked = K::within(IDLE, question(&mut stream, &mut bytes)).await;
+            let Some(Ok(n)) = asked else { return };
             let Some(answer) = self.answer(&bytes[..n], Instant::now()) else { return };
             let framed = [&(answer.len() as u16).to_be_bytes()[..], &answer].concat();
             // Who asks and does not read is no better than who is silent.
-            let wrote = tokio::time::timeout(IDLE, stream.write_all(&framed)).await;
-            if !matches!(wrote, Ok(Ok(()))) {
+            let wrote = K::within(IDLE, stream.write_all(&framed)).await;
+            if !matches!(wrote, Some(Ok(()))) {
                 return;
             }
         }

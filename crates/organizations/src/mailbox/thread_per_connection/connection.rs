@@ -80,7 +80,7 @@ impl<A: Application> ConnectionThread<A> {
             if let Some(is_coming) = first() {
                 return is_coming;
             }
-            mailbox.parker.sleep(|| first().is_some());
+            mailbox.parker.sleep(None, || first().is_some());
         }
     }
 

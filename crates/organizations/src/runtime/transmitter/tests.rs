@@ -159,7 +159,7 @@ fn room_that_comes_before_a_thread_sleeps_is_seen() {
     open.store(true, Ordering::Relaxed);
     assert!(!transmitter.flush(&mut timer));
     let mut seen = false;
-    parker.sleep(|| {
+    parker.sleep(None, || {
         seen = parker.has_room();
         true
     });
