@@ -46,8 +46,8 @@ impl Shared {
             stack.bind(Protocol::Tcp, Local { endpoint, v6_only: false })
         })?;
         let socket = ListenerShared::new(BACKLOG, stack.closing().clone());
-        // Nothing has come yet.
-        let _ = socket.give_to(acceptor);
+        // Nothing has come yet, and nobody waits.
+        socket.give_to(acceptor, &mut Vec::new())?;
         Ok(Shared::with(stack, local, socket))
     }
 

@@ -37,7 +37,8 @@
 //! While a task is polled, the unit's connections wait. It must not block: neither by the
 //! blocking sockets (of any stack; one that waits for its own unit waits for ever), nor by
 //! files, locks that are held for long, or work that takes long. [`blocking()`] does such
-//! work on a pool's threads. A stack does not end while one of its tasks blocks. After 100 ms a line on standard error names the connection
+//! work on a pool's threads. Nor must it go on for ever: what is always ready (a channel that others fill) never
+//! lets go of the thread, unless the task awaits something else now and then. A stack does not end while one of its tasks blocks. After 100 ms a line on standard error names the connection
 //! whose task keeps the thread, and [`TaskCounters::blocked`] counts it.
 //!
 //! A task that panics ends: its connection is reset, and [`TaskCounters::panicked`] counts
@@ -71,6 +72,7 @@ use crate::stack::{Stack, WeakStack};
 use crate::stream::Shared as Stream;
 use crate::tasks::{self, Counts, Refused};
 use crate::tokio::TcpStream;
+use crate::wait::wake_each;
 use net::ConnId;
 use platform::Instant;
 use platform::atomic::{AtomicU64, Ordering};
@@ -172,7 +174,8 @@ where
 /// to be accepted.
 ///
 /// # Errors
-/// `Unsupported` as for [`serve()`]; `AlreadyExists` if they are given to one already.
+/// `Unsupported` as for [`serve()`]; `AlreadyExists` if they are given to one already; `NetworkDown` if the stack has
+/// stopped.
 pub(crate) fn serve_by<H, F>(stack: &Stack, listener: &Listener, handler: H) -> io::Result<()>
 where
     H: Fn(TcpStream, SocketAddr) -> F + Send + Sync + 'static,
@@ -180,10 +183,9 @@ where
 {
     check_threads(stack.organization())?;
     let handler: Arc<dyn Acceptor<TcpShared>> = Handler::new(stack, handler);
-    let Some(waiting) = listener.socket().give_to(handler.clone()) else {
-        let text = "connections are given to a handler already";
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
-    };
+    let mut wakes = Vec::new();
+    let waiting = listener.socket().give_to(handler.clone(), &mut wakes)?;
+    wake_each(wakes);
     for socket in waiting {
         let Some(id) = socket.id() else { continue };
         let (handler, weak) = (handler.clone(), stack.downgrade());

@@ -60,7 +60,7 @@ use platform::{Instant, thread};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tcp::TcpSessions;
@@ -79,9 +79,13 @@ pub struct Netstack {
     limits: Limits,
 }
 
-/// The socket of the sessions, whose end the thread that ends them hears of.
+/// The socket of the sessions, whose end the thread that ends them hears of, and so do tasks that wait for them.
 #[derive(Debug)]
-struct Timed(Arc<Shared>);
+struct Timed {
+    socket: Arc<Shared>,
+    /// What such tasks know that the netstack is there by.
+    served: OnceLock<Arc<()>>,
+}
 
 /// A UDP session, for lists.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +130,8 @@ impl Netstack {
         let timer = thread::Builder::new().name("ana-sessions".into());
         timer.spawn(move || expire(&weak)).map_err(organizations::StartError::from)?;
         let tcp_sessions = Arc::default();
-        Ok(Netstack { stack, tcp, udp: Timed(udp), tcp_sessions, limits })
+        let udp = Timed { socket: udp, served: OnceLock::new() };
+        Ok(Netstack { stack, tcp, udp, tcp_sessions, limits })
     }
 
     /// The next TCP connection. Its [`local_addr`](TcpStream::local_addr) is what the
@@ -186,7 +191,7 @@ impl Netstack {
         self.sessions().poll_accept(cx).map(|session| match session {
             Some(session) => {
                 let meter = Meter::new(self.limits.rates, self.tcp_sessions.alarms().clone());
-                Ok(UdpSession::new(self.udp.0.clone(), session, meter))
+                Ok(UdpSession::new(self.udp.socket.clone(), session, meter))
             }
             None => Err(crate::error::SocketError::STOPPED.into()),
         })
@@ -199,11 +204,11 @@ impl Netstack {
     /// # Errors
     /// `AddrInUse` if there is such a socket already; `NetworkDown` if the stack has stopped.
     pub fn raw(&self, kinds: RawKinds) -> io::Result<RawSocket> {
-        RawSocket::take(self.udp.0.clone(), kinds, self.limits.raw_bytes)
+        RawSocket::take(self.udp.socket.clone(), kinds, self.limits.raw_bytes)
     }
 
     fn sessions(&self) -> &Sessions {
-        self.udp.0.sessions()
+        self.udp.socket.sessions()
     }
 
     /// Ends it in good order. From now on nobody can connect; who is connected has
@@ -265,7 +270,7 @@ impl Netstack {
     /// The UDP sessions that there are.
     pub fn udp_sessions(&self) -> Vec<SessionInfo> {
         let info = |session: Arc<crate::socket::Session>| {
-            let (local, peer) = self.udp.0.ends_of(session.flow());
+            let (local, peer) = self.udp.socket.ends_of(session.flow());
             let (counters, age, idle) = (session.counters(), session.age(), session.idle());
             SessionInfo { local, peer, counters, age, idle }
         };
@@ -291,8 +296,11 @@ impl Netstack {
 
 impl Drop for Timed {
     fn drop(&mut self) {
-        // So that the thread sees whether it is needed any more.
-        self.0.sessions().wake_timer();
+        // So that the thread sees whether it is needed any more, and tasks that they are not.
+        self.socket.sessions().wake_timer();
+        if self.served.take().is_some() {
+            self.socket.sessions().wake_acceptors();
+        }
     }
 }
 

@@ -17,12 +17,16 @@ impl Netstack {
     /// that has it, and the future is polled there to its end ([`unit`] says what such a task must
     /// not do). So are those that wait to be accepted. [`Netstack::accept`] is an error then.
     ///
+    /// Dropping the netstack ends that. Sessions that there are go on until they end, or until a
+    /// clone of [`Netstack::stack`] is [stopped](crate::Stack::stop).
+    ///
     /// The way onward is by [`AsyncFd`](unit::AsyncFd) where it leads through the kernel, so that
     /// nothing is handed from thread to thread.
     ///
     /// # Errors
     /// `Unsupported` if units of the stack's organization have no thread of their own
-    /// ([`unit::threads_of`]); `AlreadyExists` if there is a handler already.
+    /// ([`unit::threads_of`]); `AlreadyExists` if there is a handler already; `NetworkDown` if the stack
+    /// has stopped.
     pub fn serve_tcp<H, F>(&self, handler: H) -> io::Result<()>
     where
         H: Fn(TcpSession) -> F + Send + Sync + 'static,
@@ -30,7 +34,7 @@ impl Netstack {
     {
         let (sessions, rates) = (self.tcp_sessions.clone(), self.limits.rates);
         unit::serve_by(&self.stack, &self.tcp.0, move |stream, _| {
-            // One that has ended before it was taken is none.
+            // One whose ends are not known any more is none.
             let served = sessions.open(stream, rates).map(&handler);
             async move {
                 if let Ok(served) = served {
@@ -44,16 +48,18 @@ impl Netstack {
     /// polled there to its end. Of several units, any may get it.
     ///
     /// # Errors
-    /// `Unsupported` as for [`Netstack::serve_tcp`]; `NetworkDown` if the stack has stopped.
+    /// As [`Netstack::serve_tcp`].
     pub fn serve_udp<H, F>(&self, handler: H) -> io::Result<()>
     where
         H: Fn(UdpSession) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + 'static,
     {
         let handler = Arc::new(handler);
+        let served = Arc::new(());
         for unit in 0..unit::count(&self.stack).max(1) {
             let (handler, alarms) = (handler.clone(), self.tcp_sessions.alarms().clone());
-            let (rates, socket) = (self.limits.rates, Arc::downgrade(&self.udp.0));
+            let rates = self.limits.rates;
+            let socket = (Arc::downgrade(&self.udp.socket), Arc::downgrade(&served));
             unit::start_on(&self.stack, unit, move || async move {
                 while let Some((socket, session)) = poll_fn(|cx| poll_next(&socket, cx)).await {
                     let meter = Meter::new(rates, alarms.clone());
@@ -63,18 +69,24 @@ impl Netstack {
                     let _ = unit::spawn(async move { handler(session).await });
                 }
             })?;
+            // As long as it is there, and so for as long as the netstack is.
+            if unit == 0 && self.udp.served.set(served.clone()).is_err() {
+                let text = "sessions are given to a handler already";
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+            }
         }
         Ok(())
     }
 }
 
-/// The next session, with its socket; `None` once that is gone. Who waits for one does not keep the
-/// socket, and so neither the stack.
+/// The next session, with its socket; `None` once that or the netstack, whose token this is, is gone. Who waits
+/// for one does not keep the socket, and so neither the stack.
 fn poll_next(
-    socket: &Weak<Shared>,
+    (socket, netstack): &(Weak<Shared>, Weak<()>),
     cx: &mut Context<'_>,
 ) -> Poll<Option<(Arc<Shared>, Arc<Session>)>> {
-    let Some(socket) = socket.upgrade() else { return Poll::Ready(None) };
+    let socket = socket.upgrade().filter(|_| netstack.strong_count() > 0);
+    let Some(socket) = socket else { return Poll::Ready(None) };
     let session = ready!(socket.sessions().poll_accept(cx));
     Poll::Ready(session.map(|session| (socket, session)))
 }

@@ -84,15 +84,27 @@ impl<S> Backlog<S> {
         Backlog { max: max.max(1), closing, ttl, state }
     }
 
-    /// Its connections are `acceptor`'s from now on. Returns those that wait to be accepted; `None` if they
-    /// are somebody's already.
-    pub(crate) fn give_to(&self, acceptor: Arc<dyn Acceptor<S>>) -> Option<VecDeque<Arc<S>>> {
+    /// Its connections are `acceptor`'s from now on. Returns those that wait to be accepted; who waits
+    /// for one is woken, and told that there is none.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if they are somebody's; `NetworkDown` if the stack has stopped.
+    pub(crate) fn give_to(
+        &self,
+        acceptor: Arc<dyn Acceptor<S>>,
+        wakes: &mut Vec<Waker>,
+    ) -> io::Result<VecDeque<Arc<S>>> {
         let mut state = self.state.lock();
+        if state.closed {
+            return Err(SocketError::STOPPED.into());
+        }
         if state.at_once.is_some() {
-            return None;
+            let text = "connections are given to a handler already";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
         }
         state.at_once = Some(AtOnce(acceptor));
-        Some(std::mem::take(&mut state.queue))
+        state.acceptors.take(wakes);
+        Ok(std::mem::take(&mut state.queue))
     }
 
     pub(crate) fn closing(&self) -> &Arc<Closing> {

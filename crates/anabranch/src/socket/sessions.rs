@@ -1,7 +1,7 @@
 //! [`Sessions`]: the datagrams of a UDP socket on all ports, told apart by their ends.
 
 use super::footprint::Footprint;
-use crate::wait::{Asked, Waiters};
+use crate::wait::{Asked, Waiters, wake_each};
 use net::Datagram;
 use platform::atomic::{AtomicU64, AtomicUsize, Ordering};
 use platform::{Instant, Mutex, thread};
@@ -164,6 +164,13 @@ impl Sessions {
     }
 
     /// The next session that nobody has accepted; `None`: the stack has ended.
+    /// Has all who wait for a session look again.
+    pub(crate) fn wake_acceptors(&self) {
+        let mut wakes = Vec::new();
+        self.table.lock().acceptors.take(&mut wakes);
+        wake_each(wakes);
+    }
+
     pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<Option<Arc<Session>>> {
         let mut asked = Asked::default();
         let mut table = self.table.lock();

@@ -181,10 +181,11 @@ pub(crate) fn run() {
         return;
     }
     executor.round();
-    executor.is_running.set(false);
     if !executor.ready.borrow().is_empty() {
+        // If the stack has stopped, that is refused here, and asks for wake-ups once more.
         (executor.remote.alarm)();
     }
+    executor.is_running.set(false);
 }
 
 /// When the thread's next timer is due.
@@ -268,6 +269,7 @@ impl Executor {
             (task, waker)
         };
         waker.scheduled.store(false, Ordering::Release);
+        self.reactor.get().into_iter().for_each(|reactor| reactor.begin());
         let waker = Waker::from(waker);
         let mut cx = Context::from_waker(&waker);
         let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut cx)));

@@ -3,10 +3,12 @@
 //! They are in one epoll instance, whose own descriptor is among those at which the thread sleeps:
 //! so what wakes the thread for packets wakes it for them. Each of them is there from its beginning
 //! to its end, by edges, and the task's poll tries first: a descriptor that is waited for a thousand
-//! times costs one call of the system to be waited for.
+//! times costs one call of the system to be waited for, and another if it was ever too full to be
+//! written to.
 
 use crate::wait::wake_each;
 use rustix::event::{Timespec, epoll};
+use rustix::net::{SocketType, ipproto, sockopt};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io;
@@ -18,6 +20,9 @@ use std::task::{Context, Poll, Waker};
 
 /// Descriptors that are told of by one call.
 const MOST: usize = 256;
+/// What a task may do with descriptors in one poll: others have their turn then, though there may
+/// always be more to do.
+const BUDGET: u32 = 128;
 /// Does not wait.
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -33,24 +38,29 @@ pub(crate) enum Way {
 struct Half {
     /// It may be done now, as far as is known.
     may: Cell<bool>,
-    /// It may be done from now on, and has an end or an error to tell.
-    is_over: Cell<bool>,
     waits: RefCell<Option<Waker>>,
 }
 
 impl Half {
     /// One of a new descriptor: who tries finds out.
     fn new() -> Half {
-        Half { may: Cell::new(true), is_over: Cell::new(false), waits: RefCell::new(None) }
+        Half { may: Cell::new(true), waits: RefCell::new(None) }
     }
 
-    fn ready(&self, is_over: bool) {
+    fn ready(&self) {
         self.may.set(true);
-        if is_over {
-            self.is_over.set(true);
-        }
         let waiter = self.waits.borrow_mut().take();
         wake_each(waiter);
+    }
+
+    fn wait(&self, cx: &Context<'_>) {
+        let mut waits = self.waits.borrow_mut();
+        if !waits.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            let old = waits.replace(cx.waker().clone());
+            // Not ours, so it is dropped when nothing is borrowed.
+            drop(waits);
+            drop(old);
+        }
     }
 }
 
@@ -59,7 +69,18 @@ impl Half {
 struct Source {
     read: Half,
     write: Half,
+    /// Does a read of less than was asked for say that there is no more? So it is with the bytes
+    /// of TCP, but for an end, an error or urgent data, which are told of once.
+    short_is_all: Cell<bool>,
+    /// It is told when it may be written to: so it is once it was too full.
+    tells_writes: Cell<bool>,
 }
+
+/// What is told of a descriptor from its beginning on.
+const READS: epoll::EventFlags = epoll::EventFlags::IN
+    .union(epoll::EventFlags::PRI)
+    .union(epoll::EventFlags::RDHUP)
+    .union(epoll::EventFlags::ET);
 
 impl Source {
     fn of(&self, way: Way) -> &Half {
@@ -71,13 +92,16 @@ impl Source {
 
     fn came(&self, flags: epoll::EventFlags) {
         use epoll::EventFlags as Flags;
-        let both = flags.intersects(Flags::ERR | Flags::HUP);
-        let has_ended = flags.contains(Flags::RDHUP);
-        if both || has_ended || flags.intersects(Flags::IN | Flags::PRI) {
-            self.read.ready(both || has_ended);
+        let is_over = flags.intersects(Flags::ERR | Flags::HUP);
+        let is_told_once = is_over || flags.intersects(Flags::RDHUP | Flags::PRI);
+        if is_told_once {
+            self.short_is_all.set(false);
         }
-        if both || flags.contains(Flags::OUT) {
-            self.write.ready(both);
+        if is_told_once || flags.contains(Flags::IN) {
+            self.read.ready();
+        }
+        if is_over || flags.contains(Flags::OUT) {
+            self.write.ready();
         }
     }
 }
@@ -89,6 +113,8 @@ pub(crate) struct Reactor {
     /// By a number that no two of them ever had.
     sources: RefCell<HashMap<u64, Rc<Source>>>,
     next: Cell<u64>,
+    /// What the task that is polled may still do.
+    budget: Cell<u32>,
 }
 
 impl Reactor {
@@ -96,12 +122,18 @@ impl Reactor {
     /// If the system gives no descriptor.
     pub(super) fn new() -> io::Result<Rc<Reactor>> {
         let epoll = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
-        Ok(Rc::new(Reactor { epoll, sources: RefCell::default(), next: Cell::new(0) }))
+        let (next, budget) = (Cell::new(0), Cell::new(BUDGET));
+        Ok(Rc::new(Reactor { epoll, sources: RefCell::default(), next, budget }))
     }
 
     /// Is readable when one of the descriptors is ready; `None` if there is none of them.
     pub(super) fn wait_fd(&self) -> Option<Arc<OwnedFd>> {
         (!self.sources.borrow().is_empty()).then(|| self.epoll.clone())
+    }
+
+    /// Another task is polled.
+    pub(super) fn begin(&self) {
+        self.budget.set(BUDGET);
     }
 
     /// Wakes those for whose descriptors something has come.
@@ -119,21 +151,30 @@ impl Reactor {
         }
     }
 
-    /// Has `fd`, which is non-blocking, among those that are looked at, for as long as what is
-    /// returned is there: it ends before `fd` is closed.
+    /// Has `fd` among those that are looked at, until [`Registration::remove`], which comes before it is closed.
     ///
     /// # Errors
-    /// `PermissionDenied` if it is of a kind that is always ready, as a file; if the system has no memory.
+    /// `PermissionDenied` if it is of a kind that is always ready, as a file; `AlreadyExists` if it is among
+    /// them; if the system has no memory.
     pub(crate) fn add(self: &Rc<Reactor>, fd: BorrowedFd<'_>) -> io::Result<Registration> {
-        use epoll::EventFlags as Flags;
         let number = self.next.get();
         self.next.set(number + 1);
-        let flags = Flags::IN | Flags::PRI | Flags::OUT | Flags::RDHUP | Flags::ET;
-        epoll::add(&*self.epoll, fd, epoll::EventData::new_u64(number), flags)?;
-        let source = Rc::new(Source { read: Half::new(), write: Half::new() });
+        epoll::add(&*self.epoll, fd, epoll::EventData::new_u64(number), READS)?;
+        let source = Rc::new(Source {
+            read: Half::new(),
+            write: Half::new(),
+            short_is_all: Cell::new(is_tcp(fd)),
+            tells_writes: Cell::new(false),
+        });
         self.sources.borrow_mut().insert(number, source.clone());
         Ok(Registration { reactor: self.clone(), number, source })
     }
+}
+
+/// Is it a TCP socket of the kernel's?
+fn is_tcp(fd: BorrowedFd<'_>) -> bool {
+    sockopt::socket_type(fd).is_ok_and(|kind| kind == SocketType::STREAM)
+        && sockopt::socket_protocol(fd).is_ok_and(|protocol| protocol == Some(ipproto::TCP))
 }
 
 /// A descriptor among those of a thread.
@@ -152,39 +193,50 @@ impl Registration {
         let _ = epoll::delete(&*self.reactor.epoll, fd);
     }
 
-    /// Does `what`, which returns an error of the kind `WouldBlock` if it cannot be done now; then the task of
-    /// `cx` is woken when it can. One task waits for each way: the last that asked.
+    /// Does `what` to `fd`, which is its descriptor. That returns an error of the kind `WouldBlock` if it cannot be
+    /// done now; then the task of `cx` is woken when it can. One task waits for each way: the last that asked.
     pub(crate) fn poll<T>(
         &self,
         way: Way,
         cx: &Context<'_>,
+        fd: BorrowedFd<'_>,
         mut what: impl FnMut() -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         let half = self.source.of(way);
         while half.may.get() {
+            let Some(left) = self.reactor.budget.get().checked_sub(1) else {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            };
+            self.reactor.budget.set(left);
             match what() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.exhausted(way),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    half.may.set(false);
+                    if way == Way::Write {
+                        self.tell_writes(fd)?;
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 done => return Poll::Ready(done),
             }
         }
-        let mut waits = half.waits.borrow_mut();
-        if !waits.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            *waits = Some(cx.waker().clone());
-        }
+        half.wait(cx);
         Poll::Pending
     }
 
-    /// It cannot be done again before the system tells of it anew.
-    fn exhausted(&self, way: Way) {
-        self.source.of(way).may.set(false);
+    /// It is told from now on when `fd` may be written to; if that is so already, it is told at once.
+    fn tell_writes(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
+        if !self.source.tells_writes.replace(true) {
+            let data = epoll::EventData::new_u64(self.number);
+            epoll::modify(&*self.reactor.epoll, fd, data, READS | epoll::EventFlags::OUT)?;
+        }
+        Ok(())
     }
 
-    /// A call for so many bytes of a stream had `done` of them: if those were fewer, there is no
-    /// more, and the system will tell of what comes. An end that it has told of it tells once.
-    pub(crate) fn went(&self, way: Way, done: usize, wanted: usize) {
-        if (1..wanted).contains(&done) && !self.source.of(way).is_over.get() {
-            self.exhausted(way);
+    /// A read for so many bytes had `done` of them.
+    pub(crate) fn has_read(&self, done: usize, wanted: usize) {
+        if (1..wanted).contains(&done) && self.source.short_is_all.get() {
+            self.source.read.may.set(false);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::NotInUnit;
 use crate::tasks::{self, Registration, Way};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, ipproto};
 use std::fmt;
 use std::future::poll_fn;
@@ -19,15 +20,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// connections by this stack and goes on by the kernel's, in one task, hands nothing from thread
 /// to thread.
 ///
-/// What is a stream (its reference implements [`Read`] and [`Write`]) is one for tasks, too; all else
-/// is done by [`AsyncFd::read_with`] and [`AsyncFd::write_with`]. One task waits for each way. It is
-/// not `Send`: it stays in the unit that it was made in, and may be dropped wherever that unit ends.
+/// Whose reference implements [`Read`] and [`Write`] is a stream for tasks, too; all else
+/// is done by [`AsyncFd::read_with`] and [`AsyncFd::write_with`]. One task waits for each way, and does
+/// 128 things at most in one poll, that others have their turn. It is
+/// not `Send`: it stays in the unit that it was made in, and ends there.
 ///
 /// ```
 /// use anabranch::tokio::TcpStream;
 /// use anabranch::unit::{self, AsyncFd};
 /// use anabranch::{Stack, device::memory};
 /// use std::net::TcpListener;
+/// use std::time::Duration;
 /// use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -40,7 +43,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// # std::thread::spawn(move || std::io::Write::write_all(&mut kernel.accept().expect("comes").0, b"hello"));
 /// let _listening = unit::serve(&proxy, "10.0.0.1:7", move |mut stream, _| async move {
 ///     let Ok(mut onward) = AsyncFd::connect(onward).await else { return };
-///     let _ = copy_bidirectional(&mut stream, &mut onward).await;
+///     if copy_bidirectional(&mut stream, &mut onward).await.is_err() {
+///         // A reset: the other end must not take what it has for all.
+///         let _ = stream.set_linger(Some(Duration::ZERO));
+///     }
 /// })?;
 /// # let mut there = TcpStream::connect(&client, "10.0.0.1:7").await?;
 /// # let mut bytes = [0; 5];
@@ -65,13 +71,14 @@ impl<T: AsFd> AsyncFd<T> {
     ///
     /// # Errors
     /// `Unsupported` if the caller is no task of a unit; `PermissionDenied` for what is always ready, as files;
-    /// the system's error if it has no more descriptors or memory.
+    /// `AlreadyExists` if the unit waits for it already; the system's error if it has no more descriptors or memory.
     pub fn new(inner: T) -> io::Result<AsyncFd<T>> {
-        rustix::io::ioctl_fionbio(&inner, true)?;
         let registered = tasks::register(inner.as_fd());
         let registration =
             registered.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, NotInUnit))??;
-        Ok(AsyncFd { inner, registration })
+        let taken = AsyncFd { inner, registration };
+        rustix::io::ioctl_fionbio(&taken.inner, true)?;
+        Ok(taken)
     }
 
     /// What it is made of.
@@ -97,7 +104,7 @@ impl<T: AsFd> AsyncFd<T> {
         cx: &mut Context<'_>,
         mut read: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        self.registration.poll(Way::Read, cx, || read(&self.inner))
+        self.registration.poll(Way::Read, cx, self.as_fd(), || read(&self.inner))
     }
 
     /// Does `write`, which must not block but return an error of the kind `WouldBlock`, once it
@@ -118,7 +125,7 @@ impl<T: AsFd> AsyncFd<T> {
         cx: &mut Context<'_>,
         mut write: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        self.registration.poll(Way::Write, cx, || write(&self.inner))
+        self.registration.poll(Way::Write, cx, self.as_fd(), || write(&self.inner))
     }
 }
 
@@ -136,7 +143,7 @@ impl AsyncFd<TcpStream> {
         let stream = AsyncFd::new(TcpStream::from(socket))?;
         match has_begun {
             Ok(()) => return Ok(stream),
-            Err(rustix::io::Errno::INPROGRESS | rustix::io::Errno::INTR) => {}
+            Err(Errno::INPROGRESS | Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let is_connected = |socket: &TcpStream| match socket.take_error()? {
@@ -176,7 +183,7 @@ where
         let room = buf.remaining();
         let bytes = buf.initialize_unfilled();
         let n = ready!(self.poll_read_with(cx, |mut inner| inner.read(bytes)))?;
-        self.registration.went(Way::Read, n, room);
+        self.registration.has_read(n, room);
         buf.advance(n);
         Poll::Ready(Ok(()))
     }
@@ -191,19 +198,18 @@ where
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let n = ready!(self.poll_write_with(cx, |mut inner| inner.write(bytes)))?;
-        self.registration.went(Way::Write, n, bytes.len());
-        Poll::Ready(Ok(n))
+        self.poll_write_with(cx, |mut inner| inner.write(bytes))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready((&self.inner).flush())
     }
 
-    /// Ends a socket's sending half. What is no socket has none, and ends when it is dropped.
+    /// Ends a socket's sending half. What is no socket has none, and ends when it is dropped; one that the peer
+    /// has ended both ways has none any more.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         match rustix::net::shutdown(&self.inner, Shutdown::Write) {
-            Ok(()) | Err(rustix::io::Errno::NOTSOCK) => Poll::Ready(Ok(())),
+            Ok(()) | Err(Errno::NOTSOCK | Errno::NOTCONN) => Poll::Ready(Ok(())),
             Err(error) => Poll::Ready(Err(error.into())),
         }
     }

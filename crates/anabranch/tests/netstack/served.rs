@@ -59,6 +59,12 @@ fn connections_to_anywhere_are_served_where_they_are() {
             for (stream, to) in &mut early {
                 ask(stream, to).await;
             }
+            // Many, so that each unit has some.
+            for n in 0..40 {
+                let to = format!("192.0.2.7:{}", 100 + n);
+                ask(&mut TcpStream::connect(&client, to.as_str()).await.expect("connect"), &to)
+                    .await;
+            }
             for to in ["203.0.113.9:7", "[2001:db8:1::7]:443", "198.51.100.1:65535"] {
                 let mut stream = TcpStream::connect(&client, to).await.expect("connect");
                 ask(&mut stream, to).await;
@@ -72,8 +78,10 @@ fn connections_to_anywhere_are_served_where_they_are() {
         });
         netstack.stack().stop();
         let threads: Vec<String> = threads.try_iter().collect();
-        assert_eq!(threads.len(), 5 + 6);
+        assert_eq!(threads.len(), 5 + 40 + 6);
         assert!(threads.iter().all(|name| name.starts_with("ana-")), "{threads:?}");
+        let different: std::collections::HashSet<_> = threads.iter().collect();
+        assert_eq!(different.len() > 1, processors > 1, "{organization}: {different:?}");
     }
 }
 
@@ -132,6 +140,58 @@ fn a_netstack_that_is_dropped_ends_though_it_was_served() {
             std::thread::sleep(Duration::from_millis(5));
         }
         drop(client);
+    }
+}
+
+#[test]
+fn who_waits_to_accept_hears_that_there_is_a_handler() {
+    let (netstack, client) = pair("uniprocessor", 1);
+    block_on(async {
+        let serving = async {
+            tokio::task::yield_now().await;
+            netstack.serve_tcp(|session| tell(session, mpsc::channel().0)).expect("it serves");
+        };
+        let (accepted, ()) = tokio::join!(netstack.accept(), serving);
+        assert_eq!(accepted.expect_err("there is none").kind(), ErrorKind::InvalidInput);
+        let mut stream = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        ask(&mut stream, "192.0.2.1:80").await;
+    });
+    netstack.serve_udp(|_| async {}).expect("it serves");
+    let again = netstack.serve_udp(|_| async {}).expect_err("there is one");
+    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    netstack.stack().stop();
+    let late = netstack.serve_tcp(|_| async {}).expect_err("it has stopped");
+    assert_eq!(late.kind(), ErrorKind::NetworkDown);
+}
+
+/// A session that goes on keeps its stack, but opens no way for others.
+#[test]
+fn a_netstack_that_is_dropped_takes_no_new_sessions() {
+    for (organization, processors) in WITH_THREADS {
+        let (netstack, client) = pair(organization, processors);
+        let echo = |session: UdpSession| async move {
+            let mut bytes = [0; 100];
+            while let Ok(n) = session.recv(&mut bytes).await {
+                session.send(&bytes[..n]).await.expect("it is sent");
+            }
+        };
+        netstack.serve_udp(echo).expect("it serves");
+        let stack = netstack.stack().clone();
+        block_on(async {
+            let bind = || UdpSocket::bind(&client, (CLIENT, 0));
+            let (first, second) = (bind().await.expect("bind"), bind().await.expect("bind"));
+            let mut bytes = [0; 8];
+            first.send_to(b"one", "192.0.2.1:7").await.expect("send");
+            assert_eq!(first.recv(&mut bytes).await.expect("it comes back"), 3);
+            drop(netstack);
+            second.send_to(b"two", "192.0.2.1:7").await.expect("send");
+            // Behind that one.
+            first.send_to(b"three", "192.0.2.1:7").await.expect("send");
+            assert_eq!(first.recv(&mut bytes).await.expect("it comes back"), 5);
+            let waited = tokio::time::timeout(Duration::from_millis(50), second.recv(&mut bytes));
+            assert!(waited.await.is_err(), "{organization}: it was served");
+        });
+        stack.stop();
     }
 }
 

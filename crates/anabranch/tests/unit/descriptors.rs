@@ -111,17 +111,17 @@ fn many_at_once_each_get_their_own() {
         let _listening = carry_to(&server, kernel(echo_all));
         block_on(async {
             let mut streams = Vec::new();
-            for _ in 0..200 {
+            for _ in 0..400 {
                 streams.push(TcpStream::connect(&client, SERVER).await.expect("a connection"));
             }
             for round in 0..5_u8 {
                 for (n, stream) in streams.iter_mut().enumerate() {
-                    stream.write_all(&[round, n as u8]).await.expect("it is sent");
+                    stream.write_all(&[round, n as u8, (n >> 8) as u8]).await.expect("it is sent");
                 }
                 for (n, stream) in streams.iter_mut().enumerate() {
-                    let mut back = [0; 2];
+                    let mut back = [0; 3];
                     stream.read_exact(&mut back).await.expect("it comes back");
-                    assert_eq!(back, [round, n as u8], "{organization}");
+                    assert_eq!(back, [round, n as u8, (n >> 8) as u8], "{organization}");
                 }
             }
         });
@@ -199,6 +199,71 @@ fn ends_and_errors_are_told() {
         });
         assert_eq!(reset, Err(ErrorKind::ConnectionReset), "{organization}");
     }
+}
+
+/// As with tokio's: what is ended both ways has no half to end.
+#[test]
+fn an_end_behind_the_peers_reset_is_none() {
+    let (server, _client) = pair("uniprocessor", 1);
+    let (gone, is_gone) = mpsc::channel();
+    let onward = kernel(move |stream| {
+        drop(stream);
+        gone.send(()).expect("the test listens");
+    });
+    let ended = on_unit(&server, move || async move {
+        let mut stream = AsyncFd::connect(onward).await.expect("it connects");
+        assert_eq!(stream.read(&mut [0]).await.expect("its end"), 0);
+        stream.write_all(b"more").await.expect("the kernel takes it");
+        stream.shutdown().await.map_err(|e| e.kind())
+    });
+    is_gone.recv_timeout(PATIENCE).expect("it was there");
+    assert_eq!(ended, Ok(()));
+}
+
+#[test]
+fn what_is_always_ready_lets_others_have_their_turn() {
+    for (organization, processors) in WITH_THREADS {
+        let (server, client) = pair(organization, processors);
+        let _listening = unit::serve(&server, SERVER, |stream, _| echo(stream)).expect("serves");
+        for unit in 0..unit::count(&server) {
+            let greedy = || async {
+                let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+                let socket = AsyncFd::new(socket).expect("it is taken");
+                while let Ok(()) = socket.write_with(|_| Ok(())).await {}
+            };
+            unit::start_on(&server, unit, greedy).expect("it starts");
+        }
+        block_on(async {
+            let mut stream = TcpStream::connect(&client, SERVER).await.expect("a connection");
+            exchange(&mut stream, &[7; 10_000]).await;
+        });
+        server.stop();
+    }
+}
+
+/// Of messages, less than was asked for is no sign that there are no more.
+#[test]
+fn messages_in_a_row_come_without_another_word_from_the_system() {
+    let (server, _client) = pair("uniprocessor", 1);
+    let read = on_unit(&server, || async {
+        let (here, there) = rustix::net::socketpair(
+            rustix::net::AddressFamily::UNIX,
+            rustix::net::SocketType::SEQPACKET,
+            rustix::net::SocketFlags::CLOEXEC,
+            None,
+        )
+        .expect("a pair");
+        for message in [&b"one"[..], b"two", b"three"] {
+            rustix::net::send(&there, message, rustix::net::SendFlags::empty()).expect("sent");
+        }
+        let mut here = AsyncFd::new(std::fs::File::from(here)).expect("it is taken");
+        let mut lengths = Vec::new();
+        for _ in 0..3 {
+            lengths.push(here.read(&mut [0; 64]).await.expect("read"));
+        }
+        lengths
+    });
+    assert_eq!(read, [3, 3, 5]);
 }
 
 #[test]

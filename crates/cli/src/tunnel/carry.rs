@@ -116,7 +116,7 @@ mod tests {
                 let (mut client, mut near) = duplex(room);
                 let (mut far, mut server) = duplex(room / 2 + 1);
                 let carrying = async { carry(&mut near, &mut far).await.expect("no error") };
-                let sent: Vec<u8> = (0..200_000_u32).map(|i| (i / 7) as u8).collect();
+                let sent: Vec<u8> = (0..1_000_000_u32).map(|i| (i / 7) as u8).collect();
                 let asking = async {
                     client.write_all(&sent).await.expect("written");
                     client.shutdown().await.expect("its end");

@@ -113,6 +113,7 @@ impl Kernel for Unit {
 
     async fn within<F: Future>(time: Duration, future: F) -> Option<F::Output> {
         tokio::select! {
+            biased;
             output = future => Some(output),
             () = unit::sleep(time) => None,
         }
