@@ -47,7 +47,7 @@ pub fn sample(load: &Load) -> f64 {
 }
 
 /// A message and its echo on each connection.
-fn transact(pairs: &mut Vec<(TcpStream, TcpStream)>, buffer: &mut [u8]) -> u64 {
+fn transact(pairs: &mut [(TcpStream, TcpStream)], buffer: &mut [u8]) -> u64 {
     let message = &mut buffer[..MESSAGE];
     for (client, _) in pairs.iter_mut() {
         client.write_all(message).expect("room for a message");
@@ -76,7 +76,7 @@ fn take(stream: &mut TcpStream, message: &mut [u8]) {
 }
 
 /// A block on each connection, as far as there is room, and what has come of it.
-fn carry(pairs: &mut Vec<(TcpStream, TcpStream)>, buffer: &mut [u8]) -> u64 {
+fn carry(pairs: &mut [(TcpStream, TcpStream)], buffer: &mut [u8]) -> u64 {
     let mut received = 0;
     for (client, server) in pairs.iter_mut() {
         match client.write(buffer) {

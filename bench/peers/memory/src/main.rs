@@ -1,8 +1,9 @@
 //! Both ends of a TCP connection on one core, in one thread: Anabranch under `uniprocessor`,
-//! smoltcp, and the kernel's TCP over its loopback device, with the same loads.
+//! smoltcp, lwIP (the feature `lwip`), and the kernel's TCP over its loopback device, with the same
+//! loads.
 //!
 //! ```sh
-//! sudo bench/peers/memory/run --rounds 5
+//! sudo FEATURES=lwip bench/peers/memory/run --rounds 5
 //! ```
 //!
 //! Samples of one load go round all stacks in turn. The table has medians with ranges, and the
@@ -10,6 +11,8 @@
 //! core, and a loopback device whose MTU is that of the load and that segments nothing.
 
 mod kernel;
+#[cfg(feature = "lwip")]
+mod lwip;
 mod ours;
 mod smol;
 mod table;
@@ -59,9 +62,17 @@ impl Load {
     }
 }
 
-/// Stacks by name, each with what takes a sample.
-const STACKS: [(&str, fn(&Load) -> f64); 3] =
-    [("anabranch", ours::sample), ("smoltcp", smol::sample), ("kernel", kernel::sample)];
+/// Takes a sample of a load.
+type Sample = fn(&Load) -> f64;
+
+/// Stacks by name.
+const STACKS: &[(&str, Sample)] = &[
+    ("anabranch", ours::sample),
+    ("smoltcp", smol::sample),
+    #[cfg(feature = "lwip")]
+    ("lwip", lwip::sample),
+    ("kernel", kernel::sample),
+];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -83,10 +94,11 @@ fn main() {
         load(Work::Bulk, 16, 4352),
         load(Work::Bulk, 1, 4352),
     ];
-    println!("{}", table::header(&STACKS.map(|(name, _)| name)));
+    let names: Vec<&str> = STACKS.iter().map(|(name, _)| *name).collect();
+    println!("{}", table::header(&names));
     for load in loads {
         kernel::set_mtu(load.mtu);
-        let mut samples = STACKS.map(|_| Vec::new());
+        let mut samples = vec![Vec::new(); STACKS.len()];
         for _ in 0..rounds {
             for ((_, sample), samples) in STACKS.iter().zip(&mut samples) {
                 samples.push(sample(&load));

@@ -149,9 +149,9 @@ pub fn sample(load: &Load) -> f64 {
     let mut missing = vec![0usize; load.connections];
     let mut step = |client: &mut Host, server: &mut Host| {
         let mut done = 0;
-        for index in 0..load.connections {
+        for (index, missing) in missing.iter_mut().enumerate() {
             done += match load.work {
-                Work::Rr => ask(client.socket(index), &mut missing[index]),
+                Work::Rr => ask(client.socket(index), missing),
                 Work::Bulk => {
                     let socket = client.socket(index);
                     if socket.can_send() {
