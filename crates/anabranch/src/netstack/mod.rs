@@ -4,7 +4,8 @@
 //! Packets come from a [TUN device](crate::device::tun), from [channels or one's own
 //! code](crate::device::custom), or from any other device. Each TCP connection comes up
 //! as a [`TcpStream`], each UDP conversation as a [`UdpSession`], and both know where the
-//! peer wanted to go. What is done with that is the program's.
+//! peer wanted to go. What is done with that is the program's, on any executor, or on the stack's own
+//! threads ([`Netstack::serve_tcp`]).
 //!
 //! ```no_run
 //! use anabranch::Netstack;

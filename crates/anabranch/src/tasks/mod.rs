@@ -27,11 +27,17 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
+use std::time::Duration;
 pub(crate) use timers::Timer;
 use timers::Timers;
 
 /// A task.
 type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// After so many tasks a round looks whether it has been long.
+const SOME: usize = 16;
+/// A round of tasks that has been so long ends, though not all had their turn: packets wait.
+const LONG: Duration = Duration::from_millis(2);
 
 /// What the tasks of a stack have come to.
 #[derive(Debug, Default)]
@@ -172,7 +178,7 @@ pub(crate) fn spawn(task: Task, peer: Option<SocketAddr>) -> Result<(), Task> {
     Ok(())
 }
 
-/// Polls the tasks of the calling thread that are ready, each once. Those that are then
+/// Polls the tasks of the calling thread that are ready, each once, but for 2 ms at most. Those that are then
 /// ready wait for the next round, so that packets have theirs.
 pub(crate) fn run() {
     let Some(executor) = current() else { return };
@@ -251,7 +257,12 @@ impl Executor {
         let woken = std::mem::take(&mut *self.remote.woken.lock());
         self.ready.borrow_mut().extend(woken);
         let ready = self.ready.borrow().len();
-        for _ in 0..ready {
+        let start = (ready > SOME).then(Instant::now);
+        for n in 1..=ready {
+            if n % SOME == 0 && start.is_some_and(|start| start.elapsed() >= LONG) {
+                // The others are in the next round: packets have had theirs too long ago.
+                return;
+            }
             let Some(place) = self.ready.borrow_mut().pop_front() else { break };
             self.poll(place);
         }

@@ -74,8 +74,11 @@ fn left_alone(busy: bool) -> Option<Duration> {
 
 /// The longest that a thread looks on of its own accord.
 const SHORT: Duration = Duration::from_micros(100);
+/// What a pause in which a thread sleeps takes longer than one in which it looks on: it has to be woken.
+const WAKING: Duration = Duration::from_micros(50);
 /// What a thread knows of its pauses: a shorter one counts for one, a longer one takes away four. It
-/// looks on from eight on, and sixteen are the most. So of ten pauses eight at least were short.
+/// looks on from eight on, and sixteen are the most. So of ten pauses eight at least were short. One that
+/// looks on no more has to see eight first, and so looks in vain in one of nine at most.
 const ENOUGH: u8 = 8;
 const MOST: u8 = 16;
 const LONG: u8 = 4;
@@ -107,9 +110,11 @@ impl Watch {
     pub(crate) fn found(&mut self, now: Instant) {
         let Some(since) = self.since.take() else { return };
         if let Some(short) = &mut self.short {
-            *short = match now.since(since) <= SHORT {
+            let slept = if *short < ENOUGH { WAKING } else { Duration::ZERO };
+            *short = match now.since(since) <= SHORT + slept {
                 true => (*short + 1).min(MOST),
-                false => short.saturating_sub(LONG),
+                // It does not look on in vain again before it knows better.
+                false => Some(short.saturating_sub(LONG)).filter(|s| *s >= ENOUGH).unwrap_or(0),
             };
         }
     }
@@ -300,6 +305,13 @@ mod tests {
         // Long ones: it sleeps at once before long, and does so from then on.
         assert_eq!((0..1000).filter(|_| pause(&mut watch, 5000)).count(), 2);
         assert!((0..8).all(|_| !pause(&mut watch, 60)) && pause(&mut watch, 60));
+        // What takes 130 us with a thread that has to be woken takes less with one that need not; if
+        // it does not, that is soon seen.
+        let mut watch = Watch { most: Duration::ZERO, short: Some(0), since: None };
+        assert!((0..8).all(|_| !pause(&mut watch, 130)) && pause(&mut watch, 80));
+        assert!((0..50).all(|_| pause(&mut watch, 80)));
+        assert_eq!((0..93).filter(|_| pause(&mut watch, 130)).count(), 3 + 10, "one of nine");
+        assert!((0..50).all(|_| !pause(&mut watch, 160)), "that is long for one that sleeps, too");
         // Without a processor to spare it never does.
         let options = Options::default().with_short_poll(true);
         assert_eq!(Watch::new(&options, 1 << 20, &Clock::start()).short, None);
