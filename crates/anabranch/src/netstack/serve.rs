@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 
 impl Netstack {
     /// From now on each TCP connection is given to `handler` as a session, on the thread of the unit
-    /// that has it, and the future is polled there to its end ([`unit`] says what such a task must
+    /// that has it, and the future is polled there to its end ([`mod@unit`] says what such a task must
     /// not do). So are those that wait to be accepted. [`Netstack::accept`] is an error then.
     ///
     /// Dropping the netstack ends that. Sessions that there are go on until they end, or until a
