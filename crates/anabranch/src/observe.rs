@@ -73,6 +73,11 @@ impl View {
         sockets.into_iter().filter_map(answer).collect()
     }
 
+    /// How many connections there are, without asking them: a busy stack takes its time to answer.
+    pub(crate) fn connection_count(&self) -> usize {
+        self.sockets.all().iter().filter(|socket| socket.live_flow().is_some()).count()
+    }
+
     pub(crate) fn capture(&self, options: Options) -> io::Result<Capture> {
         let Some(hub) = &self.captures else {
             let text = "the stack is not observable: start it by Builder::observable";

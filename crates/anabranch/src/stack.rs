@@ -191,6 +191,11 @@ impl Stack {
         self.0.view.connections(timeout)
     }
 
+    /// How many connections there are; those in TIME-WAIT are not among them.
+    pub(crate) fn connection_count(&self) -> usize {
+        self.0.view.connection_count()
+    }
+
     /// Captures what passes the stack's devices, `lo` among them, until what is returned is
     /// dropped. Another thread takes the packets from it, and drops are counted if that is
     /// too slow; the stack waits for nothing.

@@ -38,7 +38,7 @@
 //! blocking sockets (of any stack; one that waits for its own unit waits for ever), nor by
 //! files, locks that are held for long, or work that takes long. [`blocking()`] does such
 //! work on a pool's threads. Nor must it go on for ever: what is always ready (a channel that others fill) never
-//! lets go of the thread, unless the task awaits something else now and then. A stack does not end while one of its tasks blocks. After 100 ms a line on standard error names the connection
+//! lets go of the thread, unless the task yields now and then (`tokio::task::yield_now`). A stack does not end while one of its tasks blocks. After 100 ms a line on standard error names the connection
 //! whose task keeps the thread, and [`TaskCounters::blocked`] counts it.
 //!
 //! A task that panics ends: its connection is reset, and [`TaskCounters::panicked`] counts

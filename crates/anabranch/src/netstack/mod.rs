@@ -227,7 +227,7 @@ impl Netstack {
         drop(tcp);
         let start = Instant::now();
         let left = loop {
-            let count = stack.connections(LOOK).len();
+            let count = stack.connection_count();
             if count == 0 || start.elapsed() >= patience {
                 break count;
             }

@@ -85,8 +85,13 @@ fn poll_next(
     (socket, netstack): &(Weak<Shared>, Weak<()>),
     cx: &mut Context<'_>,
 ) -> Poll<Option<(Arc<Shared>, Arc<Session>)>> {
-    let socket = socket.upgrade().filter(|_| netstack.strong_count() > 0);
-    let Some(socket) = socket else { return Poll::Ready(None) };
+    let is_over = || netstack.strong_count() == 0;
+    let Some(socket) = socket.upgrade().filter(|_| !is_over()) else { return Poll::Ready(None) };
     let session = ready!(socket.sessions().poll_accept(cx));
+    // The netstack may have been dropped since, before the session began.
+    if let Some(session) = session.as_ref().filter(|_| is_over()) {
+        socket.sessions().release(session);
+        return Poll::Ready(None);
+    }
     Poll::Ready(session.map(|session| (socket, session)))
 }

@@ -204,8 +204,7 @@ pub(crate) fn wait_fd() -> Option<Arc<OwnedFd>> {
     current().and_then(|executor| executor.reactor.get()?.wait_fd())
 }
 
-/// Has `fd`, which is non-blocking, looked at by the calling thread ([`Registration`]); `None` if it has no
-/// executor.
+/// Has `fd` looked at by the calling thread ([`Registration`]); `None` if it has no executor.
 pub(crate) fn register(fd: BorrowedFd<'_>) -> Option<io::Result<Registration>> {
     current().map(|executor| executor.reactor()?.add(fd))
 }

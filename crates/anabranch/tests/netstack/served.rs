@@ -196,6 +196,33 @@ fn a_netstack_that_is_dropped_takes_no_new_sessions() {
 }
 
 #[test]
+fn who_is_served_has_time_to_come_to_an_end() {
+    for (organization, processors) in WITH_THREADS {
+        let (netstack, client) = pair(organization, processors);
+        netstack.serve_tcp(|session| tell(session, mpsc::channel().0)).expect("it serves");
+        netstack.serve_udp(|session| async move { drop(session) }).expect("it serves");
+        let to = "192.0.2.1:80";
+        let mut stream = block_on(async {
+            let mut stream = TcpStream::connect(&client, to).await.expect("connect");
+            ask(&mut stream, to).await;
+            stream
+        });
+        let ending = std::thread::spawn(move || netstack.shutdown(PATIENCE));
+        block_on(async {
+            while TcpStream::connect(&client, to).await.is_ok() {}
+            // Nobody new is served, but who was is.
+            for _ in 0..10 {
+                ask(&mut stream, to).await;
+            }
+            stream.shutdown().await.expect("its end");
+            assert_eq!(stream.read(&mut [0]).await.expect("the other end's"), 0);
+        });
+        drop(stream);
+        ending.join().expect("no panic").expect("all came to an end");
+    }
+}
+
+#[test]
 fn others_say_why_they_do_not_serve() {
     for organization in Organization::all() {
         let (netstack, _client) = pair(organization.name(), 1);

@@ -10,7 +10,7 @@ mod started;
 use anabranch::device::memory;
 use anabranch::tokio::TcpStream;
 use anabranch::unit::{self, TaskCounters};
-use anabranch::{Organization, Stack};
+use anabranch::{Builder, Organization, Stack};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -30,8 +30,18 @@ fn pair(organization: &str, processors: usize) -> (Stack, Stack) {
 
 /// The same, by these devices.
 fn pair_of(devices: memory::Config, organization: &str, processors: usize) -> (Stack, Stack) {
+    pair_with(devices, |builder| builder, organization, processors)
+}
+
+/// The same, of a server with this.
+fn pair_with(
+    devices: memory::Config,
+    with: impl FnOnce(Builder) -> Builder,
+    organization: &str,
+    processors: usize,
+) -> (Stack, Stack) {
     let (left, right) = memory::pair(devices.with_queues(processors));
-    let server = Stack::builder().device(left).address("10.0.0.1/24");
+    let server = with(Stack::builder().device(left).address("10.0.0.1/24"));
     let server = server.organization(organization).processors(processors).start();
     let client = Stack::builder().device(right).address("10.0.0.2/24");
     let client = client.organization("processor-per-connection").processors(processors).start();

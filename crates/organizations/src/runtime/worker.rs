@@ -77,8 +77,8 @@ const SHORT: Duration = Duration::from_micros(100);
 /// What a pause in which a thread sleeps takes longer than one in which it looks on: it has to be woken.
 const WAKING: Duration = Duration::from_micros(50);
 /// What a thread knows of its pauses: a shorter one counts for one, a longer one takes away four. It
-/// looks on from eight on, and sixteen are the most. So of ten pauses eight at least were short. One that
-/// looks on no more has to see eight first, and so looks in vain in one of nine at most.
+/// looks on from eight on, and sixteen are the most. So of ten pauses eight at least were short. A thread that
+/// looks on no more begins anew, and so looks on in vain in one of nine at most.
 const ENOUGH: u8 = 8;
 const MOST: u8 = 16;
 const LONG: u8 = 4;
@@ -113,8 +113,10 @@ impl Watch {
             let slept = if *short < ENOUGH { WAKING } else { Duration::ZERO };
             *short = match now.since(since) <= SHORT + slept {
                 true => (*short + 1).min(MOST),
-                // It does not look on in vain again before it knows better.
-                false => Some(short.saturating_sub(LONG)).filter(|s| *s >= ENOUGH).unwrap_or(0),
+                false => match short.saturating_sub(LONG) {
+                    left @ ENOUGH.. => left,
+                    _ => 0,
+                },
             };
         }
     }
