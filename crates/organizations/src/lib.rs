@@ -13,6 +13,8 @@
 //! [`start()`] starts one by its name.
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]
+// Of the tests, a model of loom's is the only one there.
+#![cfg_attr(all(test, loom), allow(dead_code, unused_imports, unused_macros))]
 
 /// `Debug` of state that is too large to be shown: the type's name.
 macro_rules! opaque_debug {
@@ -25,13 +27,13 @@ macro_rules! opaque_debug {
     };
 }
 
-// Examples, which tests include, name the crate from outside.
+// Benches, which tests include, name the crate from outside.
 #[cfg(test)]
 extern crate self as organizations;
 
-/// The load of the examples, for tests.
+/// The load of the benches, for tests.
 #[cfg(test)]
-#[path = "../examples/dispatch/load.rs"]
+#[path = "../benches/dispatch/load.rs"]
 mod load;
 
 pub mod layered;

@@ -55,5 +55,5 @@ fn check_clock(_: &'static str, _: &Clock) -> Result<(), StartError> {
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

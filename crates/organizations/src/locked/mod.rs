@@ -468,5 +468,5 @@ impl<L: RawLock, A: Application> Family<A> for Groups<L, A> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

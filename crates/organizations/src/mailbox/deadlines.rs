@@ -103,5 +103,5 @@ fn address(parker: &Arc<Parker>) -> usize {
     Arc::as_ptr(parker).addr()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -202,5 +202,5 @@ impl<A: Application> Inbox<A> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -81,5 +81,5 @@ pub(crate) fn each_or_one<A: Application>(
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

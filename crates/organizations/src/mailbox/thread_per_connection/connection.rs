@@ -113,5 +113,5 @@ impl<A: Application> ConnectionThread<A> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

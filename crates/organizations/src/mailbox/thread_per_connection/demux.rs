@@ -156,5 +156,5 @@ impl<A: Application + 'static> Demux for FlowDemux<A> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -331,5 +331,5 @@ fn system_limit() -> usize {
     mappings.min(threads).min(user).saturating_sub(RESERVE).max(1)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -117,5 +117,5 @@ pub(super) fn migrate_out<A: Application>(
     left
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -172,5 +172,5 @@ impl<A: Application> Family<A> for Connections<A> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 pub(crate) mod tests;

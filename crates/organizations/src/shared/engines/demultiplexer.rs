@@ -241,5 +241,5 @@ fn ends(segment: &[u8]) -> bool {
     segment.get(13).is_some_and(|flags| flags & 0b101 != 0)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -112,5 +112,5 @@ impl Devices {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -199,5 +199,5 @@ impl Output {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

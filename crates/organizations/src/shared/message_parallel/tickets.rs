@@ -83,5 +83,5 @@ impl Ticket {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -7,7 +7,7 @@ mod load;
 
 fn main() {
     arguments::run(|setup| {
-        let name = std::env::var("ORGANIZATION").expect("ORGANIZATION");
+        let name = std::env::var("ORGANIZATION").unwrap_or_else(|_| "uniprocessor".into());
         organizations::start(&name, setup).expect("a name in the catalog")
     });
 }
