@@ -8,6 +8,7 @@ mod onward;
 mod proxy;
 mod scratch;
 mod socks;
+mod tally;
 
 use crate::failure::Failure;
 use crate::say::say;
@@ -25,8 +26,9 @@ use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tally::Tally;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -175,34 +177,6 @@ impl Way {
     }
 }
 
-/// What has happened.
-#[derive(Debug, Default)]
-struct Tally {
-    connections: AtomicU64,
-    sessions: AtomicU64,
-    failed: AtomicU64,
-    /// What failed has been told; it is once, and again when something else went well.
-    told: AtomicBool,
-}
-
-impl Tally {
-    fn failed(&self, proxy: &Proxy, error: &io::Error) {
-        self.failed.fetch_add(1, Ordering::Relaxed);
-        if !self.told.swap(true, Ordering::Relaxed) {
-            use io::ErrorKind::{AddrNotAvailable, InvalidData, PermissionDenied, Unsupported};
-            let hint = match error.kind() {
-                AddrNotAvailable | InvalidData | PermissionDenied | Unsupported => "",
-                _ => ": is the proxy up?",
-            };
-            eprintln!("anabranch: by way of {proxy}: {error}{hint}");
-        }
-    }
-
-    fn went_well(&self) {
-        self.told.store(false, Ordering::Relaxed);
-    }
-}
-
 /// Tunnels until a signal ends it.
 ///
 /// # Errors
@@ -268,9 +242,11 @@ async fn tunnel(args: &Args, threads: Threads) -> Result<(), Failure> {
         |kind| signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")));
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
+    let tally = Tally::new(io::stderr())
+        .map_err(|e| Failure::refused(format!("cannot start a thread: {e}: raise ulimit -u")))?;
     let (netstack, counts) = open(args)?;
     let (proxy, dns) = (args.proxy.clone(), args.dns.then(Dns::default));
-    let way = Arc::new(Way { proxy, dns, tally: Tally::default() });
+    let way = Arc::new(Way { proxy, dns, tally });
     say(format!(
         "ready: {} to {}, {} MiB of memory at most{}",
         args.tun,
