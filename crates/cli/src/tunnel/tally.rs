@@ -13,8 +13,11 @@ const LINES: usize = 16;
 /// What has happened.
 #[derive(Debug)]
 pub struct Tally {
+    /// Connections that reached the proxy.
     pub connections: AtomicU64,
+    /// UDP sessions that the proxy relays.
     pub sessions: AtomicU64,
+    /// Connections and sessions that it could not be asked for, or refused.
     pub failed: AtomicU64,
     /// What failed has been told; it is once, and again when something else went well.
     told: AtomicBool,
@@ -60,8 +63,9 @@ fn hint(error: &io::Error) -> &'static str {
     match (error.raw_os_error().map(Errno::from_raw_os_error), error.kind()) {
         (Some(Errno::MFILE), _) => ": raise ulimit -n",
         (Some(Errno::NFILE), _) => ": raise fs.file-max",
+        // All ports are taken, or the proxy's family has no address here.
         (Some(Errno::ADDRNOTAVAIL), _) => {
-            ": all ports to the proxy are taken: widen net.ipv4.ip_local_port_range"
+            ": widen net.ipv4.ip_local_port_range, or see whether the proxy's family of addresses is on"
         }
         (Some(Errno::NOBUFS | Errno::NOMEM), _) => "",
         (_, ErrorKind::AddrNotAvailable | ErrorKind::InvalidData) => "",
