@@ -11,6 +11,7 @@
 //! Anabranch's median to the best of the others.
 
 mod askers;
+mod bound;
 mod client;
 mod relay;
 mod run;

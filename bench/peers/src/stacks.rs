@@ -18,12 +18,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 const FAR: &str = "ana-peer1";
 
 /// Their names, ours first.
-pub const ALL: [&str; 24] = [
+pub const ALL: [&str; 27] = [
     "anabranch, tasks on its threads",
     "anabranch, tasks on its 2 threads",
     "anabranch, tasks on its threads, busy poll",
     "anabranch, tasks on its threads, sleeps at once",
     "anabranch, tasks on its threads, BBR",
+    "anabranch, tasks on its threads, up to 64 MiB",
+    "anabranch, tasks on its threads, BBR, up to 64 MiB",
     "anabranch, sessions on its threads",
     "anabranch",
     "anabranch, sleeps at once",
@@ -37,6 +39,7 @@ pub const ALL: [&str; 24] = [
     "lwip",
     "gvisor",
     "system",
+    BOUND,
     "link: TAP",
     "link: TAP, no offload",
     "link: AF_XDP",
@@ -45,6 +48,9 @@ pub const ALL: [&str; 24] = [
     "tunnel: tun2proxy",
 ];
 
+/// No stack, but what one could have at most.
+pub const BOUND: &str = "bound: no stack";
+
 /// Those that are ours.
 pub fn is_ours(name: &str) -> bool {
     name.starts_with("anabranch") || name == "tunnel: anabranch" || name == "link: AF_XDP"
@@ -52,7 +58,7 @@ pub fn is_ours(name: &str) -> bool {
 
 /// Is it compared only where it is asked for? Tunnels do more than stacks; links are for one stack.
 pub fn is_apart(name: &str) -> bool {
-    name.starts_with("tunnel") || name.starts_with("link")
+    name.starts_with("tunnel") || name.starts_with("link") || name == BOUND
 }
 
 /// Does the stack serve such loads at all?
@@ -62,6 +68,7 @@ pub fn serves(name: &str, load: &str) -> bool {
         // It has room for 1,024 connections.
         "lwip" => cfg!(feature = "lwip") && !["idle", "burst"].contains(&load),
         "system" => load != "udp",
+        BOUND => ["echo", "connect", "udp"].contains(&load),
         "tunnel: anabranch" | "tunnel: tun2proxy" => {
             !["udp", "idle", "burst"].contains(&load) && tunnels::is_there(name)
         }
@@ -100,9 +107,10 @@ async fn served(name: &str) {
         "anabranch, tasks on its threads, sleeps at once" => {
             units(host(tunnel(1)).busy_poll(Duration::ZERO)).await;
         }
-        "anabranch, tasks on its threads, BBR" => {
-            let tcp = TcpConfig::default().with_congestion(CongestionAlgorithm::Bbr);
-            units(host(tunnel(1)).tcp(tcp)).await;
+        "anabranch, tasks on its threads, BBR"
+        | "anabranch, tasks on its threads, up to 64 MiB"
+        | "anabranch, tasks on its threads, BBR, up to 64 MiB" => {
+            units(host(tunnel(1)).tcp(tcp(name))).await;
         }
         "link: TAP" => units(host(station(true))).await,
         "link: TAP, no offload" => units(host(station(false))).await,
@@ -119,10 +127,7 @@ async fn served(name: &str) {
         }
         "anabranch, io_uring" => anabranch("uniprocessor", 1, by_ring()).await,
         "anabranch, 2 processors" => anabranch("processor-per-connection", 2, our_config()).await,
-        "anabranch, BBR" => {
-            let tcp = TcpConfig::default().with_congestion(CongestionAlgorithm::Bbr);
-            netstack(owner("uniprocessor", 1, our_config()).tcp(tcp)).await;
-        }
+        "anabranch, BBR" => netstack(owner("uniprocessor", 1, our_config()).tcp(tcp(name))).await,
         "anabranch, no offload" => {
             anabranch("uniprocessor", 1, our_config().with_offload(false)).await;
         }
@@ -135,9 +140,22 @@ async fn served(name: &str) {
         "lwip" => lwip().await,
         "gvisor" => gvisor(),
         "system" => crate::system::serve().await,
+        BOUND => crate::bound::serve(),
         "tunnel: anabranch" | "tunnel: tun2proxy" => tunnels::serve(name).await,
         _ => panic!("no stack is called {name}"),
     }
+}
+
+/// What the name says of congestion control and of the bound of buffers.
+fn tcp(name: &str) -> TcpConfig {
+    let mut tcp = TcpConfig::default();
+    if name.contains("BBR") {
+        tcp = tcp.with_congestion(CongestionAlgorithm::Bbr);
+    }
+    if name.contains("64 MiB") {
+        tcp = tcp.with_max_receive_buffer(64 << 20).with_max_send_buffer(64 << 20);
+    }
+    tcp
 }
 
 /// A device of ours.
