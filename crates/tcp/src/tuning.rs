@@ -98,12 +98,24 @@ impl Tcb {
     }
 
     fn tuned_send_limit(&self, least: u32) -> u32 {
-        if Duration::from_micros(self.rtt.srtt.into()) < LONG {
+        if !self.is_long() {
             return least;
         }
         let out = self.congestion.window().min(self.snd.max_wnd);
         let span = self.snd.nxt.distance_from(self.snd.una);
         span.max(out).saturating_add(out).clamp(least, self.config.send_most())
+    }
+
+    fn is_long(&self) -> bool {
+        Duration::from_micros(self.rtt.srtt.into()) >= LONG
+    }
+
+    /// Nothing is left to be sent but what Nagle's algorithm holds back, on a long path: whoever waits to write
+    /// limits the connection, and what has room is worth writing though it is little. On a short path acknowledgments
+    /// make much room before the path is empty.
+    #[inline]
+    pub fn lacks_data(&self) -> bool {
+        self.unsent() < self.mss() as usize && self.is_long()
     }
 }
 

@@ -289,8 +289,10 @@ impl TcpShared {
             None => tcb.send_buffer(),
         };
         let room = state.send_buffer.saturating_sub(state.queued);
+        // A writer is woken for much at a time, unless it is what the path waits for.
+        let share = if tcb.lacks_data() { 16 } else { 3 };
         // What is SACKed leaves with the hole before it.
-        let mut room = room >= state.send_buffer.saturating_sub(tcb.sacked()) / 3;
+        let mut room = room >= state.send_buffer.saturating_sub(tcb.sacked()) / share;
         if state.notsent_lowat != usize::MAX {
             // What goes at once is as good as sent.
             state.notsent = tcb.unsent().saturating_sub(tcb.sendable_now());

@@ -112,7 +112,9 @@ impl Tcb {
     #[inline]
     fn tell_room(&mut self) {
         // What is SACKed leaves with the hole before it.
-        if self.unsent() == 0 || self.send_room() >= self.queued().saturating_sub(self.sacked()) / 2
+        if self.unsent() == 0
+            || self.lacks_data()
+            || self.send_room() >= self.queued().saturating_sub(self.sacked()) / 2
         {
             self.events.add(Events::WRITABLE);
         }

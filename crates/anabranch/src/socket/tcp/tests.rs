@@ -35,9 +35,14 @@ fn byte_of(seq: u32) -> u8 {
 
 impl Receiver {
     fn new() -> Receiver {
+        Receiver::with(LIMIT, Duration::ZERO)
+    }
+
+    /// With such a send buffer, over a path whose round trip takes this long.
+    fn with(send_buffer: usize, round: Duration) -> Receiver {
         let config = tcp::Config::default()
             .with_receive_buffer(LIMIT)
-            .with_send_buffer(LIMIT)
+            .with_send_buffer(send_buffer)
             .with_window_scaling(false)
             .with_timestamps(false);
         let now = Instant::from_nanos(1_000_000);
@@ -47,7 +52,8 @@ impl Receiver {
         let socket = TcpShared::opening(Arc::default(), None);
         let mut receiver = Receiver { socket, tcb, now, ours: Seq(78) };
         receiver.acknowledge();
-        receiver.tcb.input(&header(Flags::ACK, 1, receiver.ours), Parts::new(), now);
+        receiver.now += round;
+        receiver.tcb.input(&header(Flags::ACK, 1, receiver.ours), Parts::new(), receiver.now);
         receiver.exchange();
         receiver
     }
@@ -244,4 +250,69 @@ fn who_asks_between_a_reset_and_the_close_hears_of_the_reset() {
     assert_eq!(read.kind(), std::io::ErrorKind::ConnectionReset);
     let wrote = end.socket.poll_room(None).map_err(|error| error.kind());
     assert!(matches!(wrote, Poll::Ready(Err(std::io::ErrorKind::BrokenPipe))), "{wrote:?}");
+}
+
+/// Before, the writer slept until a third of the buffer was free, wherever it was: over 250 ms, where all that is
+/// queued is in flight, a connection had half to seven tenths of what its buffer allows.
+#[test]
+fn a_writer_that_a_long_path_waits_for_is_woken_early() {
+    const BUFFER: usize = 40_000;
+    // What has to be acknowledged before a writer is woken that had filled the buffer, which is in flight.
+    let woken_after = |round: Duration| {
+        let mut end = Receiver::with(BUFFER, round);
+        let mut acknowledged = 0;
+        let write = |end: &mut Receiver| {
+            while let Poll::Ready(Ok(limits)) = end.socket.poll_room(None) {
+                let slice = Slice::copy_of(&vec![7; limits.room.min(1000)]);
+                end.socket.write([(slice, None)].into_iter(), false);
+            }
+            end.exchange();
+            end.acknowledge();
+        };
+        let acknowledge = |end: &mut Receiver, up_to: usize| {
+            let ack = header(Flags::ACK, 1, end.ours + up_to as u32);
+            end.tcb.input(&ack, Parts::new(), end.now);
+        };
+        // Until the congestion window is larger than the buffer.
+        for _ in 0..6 {
+            write(&mut end);
+            acknowledged += end.tcb.queued() - end.tcb.unsent();
+            end.now += round;
+            acknowledge(&mut end, acknowledged);
+            end.exchange();
+            // What is paced.
+            end.now += round;
+            end.tcb.on_timeout(end.now);
+            end.acknowledge();
+        }
+        write(&mut end);
+        end.now += round;
+        end.tcb.on_timeout(end.now);
+        end.acknowledge();
+        assert!(end.tcb.unsent() < 1460, "{:?}", end.tcb.info());
+        let woken = Arc::new(AtomicBool::new(false));
+        let waker = std::task::Waker::from(Arc::new(Flag(woken.clone())));
+        assert!(end.socket.poll_room(Some(&Context::from_waker(&waker))).is_pending());
+        let full = end.tcb.queued();
+        while !woken.load(Ordering::Relaxed) {
+            acknowledged += 500;
+            acknowledge(&mut end, acknowledged);
+            let mut wakes = Vec::new();
+            end.socket.exchange(&mut end.tcb, &mut wakes);
+            wakes.into_iter().for_each(std::task::Waker::wake);
+        }
+        full - end.tcb.queued()
+    };
+    let far = woken_after(Duration::from_millis(250));
+    assert!(far <= BUFFER / 16 + 1460, "{far}");
+    let near = woken_after(Duration::from_millis(1));
+    assert!(near >= BUFFER / 3 - 1460, "{near}");
+}
+
+struct Flag(Arc<AtomicBool>);
+
+impl std::task::Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
