@@ -33,12 +33,7 @@ fn carry(mut from: Box<dyn Receive>, to: Box<dyn Transmit>, lost: u32, seed: u64
     let (sender, packets) = mpsc::sync_channel(QUEUE);
     std::thread::spawn(move || give(&packets, to));
     let (mut arrived, mut state) = (Vec::with_capacity(BATCH), seed);
-    loop {
-        if from.receive(&mut arrived, BATCH) == 0 {
-            let descriptor = from.wait_fd().expect("the device is there");
-            let _ = poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], None);
-            continue;
-        }
+    while arrives(&mut *from, &mut arrived) {
         let due = Instant::now() + DELAY;
         for packet in arrived.drain(..) {
             // Knuth's MMIX.
@@ -51,6 +46,19 @@ fn carry(mut from: Box<dyn Receive>, to: Box<dyn Transmit>, lost: u32, seed: u64
             }
         }
     }
+}
+
+/// Waits for packets; `false` if the device is gone.
+pub fn arrives(from: &mut dyn Receive, into: &mut Vec<Packet>) -> bool {
+    while from.receive(into, BATCH) == 0 {
+        let descriptor = from.wait_fd().expect("the device is there");
+        let mut waits = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+        let _ = poll(&mut waits, None);
+        if waits[0].revents().intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL) {
+            return false;
+        }
+    }
+    true
 }
 
 fn give(packets: &mpsc::Receiver<(Instant, Packet)>, mut to: Box<dyn Transmit>) {

@@ -2,9 +2,8 @@
 //! rewritten so that they come to a listener of the kernel, whose answers are rewritten back. TCP
 //! only.
 
-use crate::{run, services, stacks};
+use crate::{relay, run, services, stacks};
 use anabranch::device::{Batch, ChecksumState, Packet};
-use rustix::event::{PollFd, PollFlags, poll};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
@@ -36,12 +35,7 @@ pub async fn serve() {
     let mut queue = device.queues.remove(0);
     std::thread::spawn(move || {
         let (mut arrived, mut batch) = (Vec::new(), Batch::new());
-        loop {
-            if queue.receive.receive(&mut arrived, 64) == 0 {
-                let descriptor = queue.receive.wait_fd().expect("the device is there");
-                let _ = poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], None);
-                continue;
-            }
+        while relay::arrives(&mut *queue.receive, &mut arrived) {
             let mut table = connections.lock().expect("no panic");
             batch.extend(arrived.drain(..).filter_map(|packet| rewritten(packet, &mut table)));
             drop(table);

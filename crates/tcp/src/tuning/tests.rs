@@ -1,5 +1,5 @@
 use crate::harness::*;
-use crate::{Config, Pressure, TransmitOffload};
+use crate::{Config, Events, Pressure, TransmitOffload};
 
 /// A peer 200 ms away, that sends as much as it may.
 fn far(config: Config) -> Peer {
@@ -134,6 +134,37 @@ fn on_a_long_path_more_is_queued() {
         p.input(header(".", 1, una, 50_000), 0);
     }
     assert_eq!(p.tcb.info().send_buffer, 50_000);
+}
+
+/// What Nagle's algorithm holds back kept the user from hearing of room: there is something unsent, and an
+/// acknowledgment of a segment makes little room.
+#[test]
+fn little_room_is_told_where_a_long_path_waits_for_data() {
+    let told = |p: &mut Peer, pause: u64| {
+        let mut una = 1;
+        // The window grows beyond what the buffer has.
+        for _ in 0..8 {
+            while p.tcb.send(&[0; 10_000]).is_ok() {}
+            let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
+            p.wait(pause);
+            una += sent as u32;
+            p.input(header(".", 1, una, 50_000), 0);
+        }
+        while p.tcb.send(&[0; 10_000]).is_ok() {}
+        p.out();
+        p.wait(pause);
+        p.input(header(".", 1, una + 1000, 50_000), 0);
+        // A short segment is on its way, so the next is held back.
+        assert_eq!(p.tcb.send(&[0; 300]), Ok(300));
+        p.out();
+        assert_eq!(p.tcb.unsent(), 300);
+        p.tcb.take_events();
+        p.input(header(".", 1, una + 2000, 50_000), 0);
+        p.tcb.take_events().has(Events::WRITABLE)
+    };
+    let config = Config { send_buffer: 30_500, max_send_buffer: 30_500, nagle: true, ..tuned() };
+    assert!(told(&mut far(config.clone()), 200));
+    assert!(!told(&mut Peer::established(config), 1));
 }
 
 /// Before, a buffer that is smaller than one step of the window's scale announced no window at all,

@@ -253,7 +253,7 @@ fn who_asks_between_a_reset_and_the_close_hears_of_the_reset() {
 }
 
 /// Before, the writer slept until a third of the buffer was free, wherever it was: over 250 ms, where all that is
-/// queued is in flight, a connection had half to seven tenths of what its buffer allows.
+/// queued is in flight, a connection had seven tenths of what its buffer allows.
 #[test]
 fn a_writer_that_a_long_path_waits_for_is_woken_early() {
     const BUFFER: usize = 40_000;
