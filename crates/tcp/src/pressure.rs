@@ -55,6 +55,13 @@ impl Tcb {
         self.flags.released && !matches!(self.state, Closed | TimeWait)
     }
 
+    /// The most bytes that may wait unread now: what the receive buffer holds, and less where memory is
+    /// scarce.
+    #[inline]
+    pub fn unread_limit(&self) -> usize {
+        self.rcv.limit.min(self.pressed_window()) as usize
+    }
+
     /// The most that a window may open to.
     #[inline]
     pub(crate) fn pressed_window(&self) -> u32 {

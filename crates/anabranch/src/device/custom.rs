@@ -66,10 +66,13 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use wire::{EthernetAddress, Packet};
 
-/// What a device of one's own does with packets.
+/// What a device of one's own does with packets. The stack's threads call it: it must not wait. If it
+/// panics, its device is gone, as one that was deleted
+/// ([`Event::DeviceGone`](crate::host::Event::DeviceGone)); the stack goes on without it.
 pub trait PacketIo: Send {
     /// Gives all packets that have arrived to `deliver`, without waiting for any.
     fn receive(&mut self, deliver: &mut dyn FnMut(&[u8]));
@@ -176,16 +179,10 @@ pub fn open_queues(
     let mut ends = Vec::new();
     for io in queues {
         let bell = Arc::new(Bell::new(readable.take())?);
-        let io = Arc::new(Mutex::new(io));
+        let io = Arc::new(Guarded { io: Mutex::new(Some(io)), counts: counts.clone() });
         wakes.push(Wake(bell.clone()));
         ends.push(Queue {
-            receive: Box::new(CustomReceive {
-                io: io.clone(),
-                bell,
-                taken: Batch::new(),
-                longest,
-                counts: counts.clone(),
-            }),
+            receive: Box::new(CustomReceive { io: io.clone(), bell, taken: Batch::new(), longest }),
             transmit: Box::new(CustomTransmit { io, frame: Vec::new() }),
         });
     }
@@ -271,13 +268,41 @@ impl Bell {
     }
 }
 
+/// A queue's [`PacketIo`], until it panics. That ends the device, and no thread of the stack.
+struct Guarded {
+    io: Mutex<Option<Box<dyn PacketIo>>>,
+    counts: Arc<Counts>,
+}
+
+impl Guarded {
+    fn is_gone(&self) -> bool {
+        self.counts.gone.load(Ordering::Relaxed)
+    }
+
+    /// What `ask` returns; `None` if the device is gone.
+    fn ask<R>(&self, ask: impl FnOnce(&mut dyn PacketIo) -> R) -> Option<R> {
+        if self.is_gone() {
+            return None;
+        }
+        let mut io = self.io.lock();
+        let asked = io.as_deref_mut().map(|io| catch_unwind(AssertUnwindSafe(|| ask(io))))?;
+        asked
+            .inspect_err(|_| {
+                let ended = io.take();
+                drop(io);
+                self.counts.set_gone();
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(ended)));
+            })
+            .ok()
+    }
+}
+
 struct CustomReceive {
-    io: Arc<Mutex<Box<dyn PacketIo>>>,
+    io: Arc<Guarded>,
     bell: Arc<Bell>,
     /// Packets that arrived with others and were not asked for yet.
     taken: Batch,
     longest: usize,
-    counts: Arc<Counts>,
 }
 
 impl Receive for CustomReceive {
@@ -285,14 +310,15 @@ impl Receive for CustomReceive {
         if self.taken.is_empty() {
             // A later ring is for packets that may not be among these.
             self.bell.rung.store(false, Ordering::SeqCst);
-            let (taken, longest, counts) = (&mut self.taken, self.longest, &self.counts);
-            self.io.lock().receive(&mut |bytes| {
+            let (taken, longest, counts) = (&mut self.taken, self.longest, &self.io.counts);
+            let mut deliver = |bytes: &[u8]| {
                 if bytes.len() > longest {
                     counts.receive_dropped.fetch_add(1, Ordering::Relaxed);
                 } else {
                     taken.push_back(Packet::copy_of(bytes));
                 }
-            });
+            };
+            self.io.ask(|io| io.receive(&mut deliver));
         }
         let n = max.min(self.taken.len());
         into.extend(self.taken.drain(..n));
@@ -300,7 +326,8 @@ impl Receive for CustomReceive {
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.bell.descriptor.as_fd())
+        // A descriptor that stays readable, with nobody who reads, would let no thread sleep.
+        (!self.io.is_gone()).then(|| self.bell.descriptor.as_fd())
     }
 
     fn arm(&mut self) -> bool {
@@ -313,7 +340,7 @@ impl Receive for CustomReceive {
 }
 
 struct CustomTransmit {
-    io: Arc<Mutex<Box<dyn PacketIo>>>,
+    io: Arc<Guarded>,
     /// The bytes of a packet in several parts; kept for its memory.
     frame: Vec<u8>,
 }
@@ -323,19 +350,26 @@ impl Transmit for CustomTransmit {
         if batch.is_empty() {
             return;
         }
-        let mut io = self.io.lock();
-        while let Some(packet) = batch.front() {
-            let sent = if packet.front().len() == packet.len() {
-                io.transmit(packet.front())
-            } else {
-                self.frame.clear();
-                packet.slices().for_each(|bytes| self.frame.extend_from_slice(bytes));
-                io.transmit(&self.frame)
-            };
-            if !sent {
-                break;
+        let frame = &mut self.frame;
+        let asked = self.io.ask(|io| {
+            while let Some(packet) = batch.front() {
+                let sent = if packet.front().len() == packet.len() {
+                    io.transmit(packet.front())
+                } else {
+                    frame.clear();
+                    packet.slices().for_each(|bytes| frame.extend_from_slice(bytes));
+                    io.transmit(frame)
+                };
+                if !sent {
+                    break;
+                }
+                batch.pop_front();
             }
-            batch.pop_front();
+        });
+        if asked.is_none() {
+            // What waits must not hold up other interfaces.
+            let dropped = batch.drain(..).count() as u64;
+            self.io.counts.transmit_dropped.fetch_add(dropped, Ordering::Relaxed);
         }
     }
 

@@ -100,7 +100,8 @@ struct State {
     more: bool,
     /// TCP has to hear of that.
     more_is_news: bool,
-    receive_buffer: usize,
+    /// So many bytes that were read since are worth telling TCP of.
+    worth_telling: usize,
     /// The peer has closed both ways, or TCP has given up: writing makes no sense any more.
     broken: bool,
     writers: Waiters,
@@ -164,7 +165,7 @@ impl TcpShared {
             notsent: 0,
             more: false,
             more_is_news: false,
-            receive_buffer: 0,
+            worth_telling: 0,
             broken: false,
             writers: Waiters::default(),
             chunk: 0,
@@ -266,7 +267,6 @@ impl TcpShared {
         if state.phase == Phase::Opening && tcb.is_open() {
             state.phase = Phase::Open;
             opened = state.flow;
-            state.receive_buffer = tcb.config().receive_buffer.min(tcb.waste_limit());
             state.sum = tcb.config().checksum;
             state.chunk = tcb.chunk_size();
             state.writers.take(wakes);
@@ -275,6 +275,7 @@ impl TcpShared {
         state.take(tcb, wakes);
         state.fulfil(tcb);
         state.tell_info(tcb, wakes);
+        state.note_limit(tcb);
         let is_acknowledged = state.unsent.is_empty()
             && matches!(tcb.state(), tcp::State::FinWait2 | tcp::State::TimeWait);
         if is_acknowledged || state.pending.abort {

@@ -66,9 +66,8 @@ impl Tcb {
     /// Bytes that could be announced now.
     #[inline]
     pub(crate) fn free(&self) -> u32 {
-        let used = self.receive.len() as u64 + u64::from(self.rcv.outside);
-        let limit = self.rcv.limit.min(self.pressed_window());
-        u64::from(limit).saturating_sub(used) as u32
+        let used = self.receive.len() + self.rcv.outside as usize;
+        self.unread_limit().saturating_sub(used) as u32
     }
 
     /// By how much the window has to open to be worth telling (RFC 9293

@@ -20,18 +20,33 @@ impl PacketIo for End {
     }
 }
 
+/// Where an end finds how its peer is woken.
+type Woken = Arc<std::sync::OnceLock<Wake>>;
+
+impl End {
+    /// Both ends of a cable that holds `room` packets each way, and where each is to say how it is woken.
+    fn pair(room: usize) -> ((End, Woken), (End, Woken)) {
+        let (to_right, from_left) = sync_channel(room);
+        let (to_left, from_right) = sync_channel(room);
+        let (left_wake, right_wake) = (Woken::default(), Woken::default());
+        let left = End { to: to_right, from: from_right, peer: right_wake.clone() };
+        let right = End { to: to_left, from: from_left, peer: left_wake.clone() };
+        ((left, left_wake), (right, right_wake))
+    }
+}
+
+/// A device of this end.
+fn device((end, woken): (End, Woken), config: Config) -> Device {
+    let (device, wake) = open(end, config).expect("a device");
+    woken.set(wake).expect("once");
+    device
+}
+
 /// Two devices at a cable that holds `room` packets each way.
 fn cable(config: fn() -> Config, room: usize) -> (Device, Device) {
-    let ((to_right, from_left), (to_left, from_right)) = (sync_channel(room), sync_channel(room));
-    let (left_wake, right_wake) = (Arc::default(), Arc::default());
-    let left = End { to: to_right, from: from_right, peer: Arc::clone(&right_wake) };
-    let right = End { to: to_left, from: from_left, peer: Arc::clone(&left_wake) };
-    let (left, wake) = open(left, config()).expect("a device");
-    left_wake.set(wake).expect("once");
+    let (left, right) = End::pair(room);
     let ethernet = EthernetAddress([2, 0, 0, 0, 0, 2]);
-    let (right, wake) = open(right, config().with_ethernet(ethernet)).expect("a device");
-    right_wake.set(wake).expect("once");
-    (left, right)
+    (device(left, config()), device(right, config().with_ethernet(ethernet)))
 }
 
 /// Stacks that sleep between packets exchange megabytes over devices of either kind,
@@ -108,4 +123,88 @@ fn what_was_not_asked_for_stays() {
     receive.disarm();
     assert_eq!(packets.iter().map(|p| p.front()[0]).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
     assert!(open_queues(Vec::new(), Config::ip()).is_err());
+}
+
+/// Passes packets on, and panics once it has seen so many, received or transmitted.
+struct Fails {
+    io: End,
+    received: usize,
+    transmitted: usize,
+}
+
+impl PacketIo for Fails {
+    fn receive(&mut self, deliver: &mut dyn FnMut(&[u8])) {
+        let left = &mut self.received;
+        self.io.receive(&mut |packet| {
+            assert!(*left > 0, "a device that fails at what it receives");
+            *left -= 1;
+            deliver(packet);
+        });
+    }
+
+    fn transmit(&mut self, packet: &[u8]) -> bool {
+        assert!(self.transmitted > 0, "a device that fails at what it transmits");
+        self.transmitted -= 1;
+        self.io.transmit(packet)
+    }
+}
+
+impl Drop for Fails {
+    fn drop(&mut self) {
+        assert!(self.received > 0, "a device that fails at its end");
+    }
+}
+
+/// A device that panics is gone. Who watches hears of it, and under every organization the stack's threads go
+/// on: connections by another device, counters, the end.
+#[test]
+fn a_device_that_panics_takes_no_thread_with_it() {
+    use crate::host::Event;
+    use crate::{Organization, Stack, TcpListener, TcpStream};
+    use std::io::{Read, Write};
+    use std::time::Duration;
+    let converse = |stream: &mut TcpStream| {
+        let mut back = [0; 100];
+        stream.write_all(&[7; 100]).and_then(|()| stream.read_exact(&mut back)).map(|()| back)
+    };
+    for organization in Organization::all() {
+        for (received, transmitted) in [(9, usize::MAX), (usize::MAX, 9)] {
+            let (first, second) = (End::pair(100), End::pair(100));
+            let fails = Fails { io: first.0.0, received, transmitted };
+            let (failing, wake) = open(fails, Config::ip()).expect("a device");
+            first.0.1.set(wake).expect("once");
+            let server = Stack::builder().organization(organization).processors(1);
+            let server = server.device(failing).address("10.0.1.1/24");
+            let server = server.device(device(second.0, Config::ip())).address("10.0.2.1/24");
+            let server = server.start().expect("a stack");
+            let client =
+                Stack::builder().device(device(first.1, Config::ip())).address("10.0.1.2/24");
+            let client = client.device(device(second.1, Config::ip())).address("10.0.2.2/24");
+            let client = client.start().expect("a stack");
+            let listener = TcpListener::bind(&server, "0.0.0.0:80").expect("bind");
+            std::thread::spawn(move || {
+                while let Ok((mut stream, _)) = listener.accept() {
+                    std::thread::spawn(move || {
+                        let mut bytes = [0; 100];
+                        while let Ok(n @ 1..) = stream.read(&mut bytes) {
+                            let _ = stream.write_all(&bytes[..n]);
+                        }
+                    });
+                }
+            });
+            let events = server.host().watch();
+            let mut fated = TcpStream::connect(&client, "10.0.1.1:80").expect("connect");
+            let mut other = TcpStream::connect(&client, "10.0.2.1:80").expect("connect");
+            fated.set_read_timeout(Some(Duration::from_millis(200))).expect("set");
+            fated.set_linger(Some(Duration::ZERO)).expect("set");
+            while converse(&mut fated).is_ok() {}
+            let event = events.next(Duration::from_secs(30));
+            assert_eq!(event, Some(Event::DeviceGone(0)), "{organization}");
+            assert_eq!(converse(&mut other).expect("it goes on"), [7; 100], "{organization}");
+            let mut late = TcpStream::connect(&client, "10.0.2.1:80").expect("connect");
+            assert_eq!(converse(&mut late).expect("it goes on"), [7; 100], "{organization}");
+            assert!(server.counters().opened_passive >= 3, "{organization}");
+            assert_eq!(events.next(Duration::ZERO), None, "it is told once");
+        }
+    }
 }

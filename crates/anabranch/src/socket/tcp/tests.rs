@@ -146,6 +146,51 @@ fn what_is_read_counts_no_more() {
     }
 }
 
+/// Whoever reads all that is there tells TCP of it, though less may wait than when the connection was opened.
+/// Before, its peer got on by probes of the window: a few segments in 200 ms.
+#[test]
+fn a_window_that_has_become_smaller_opens_for_who_reads_all() {
+    let smaller: [fn(&mut Receiver); 4] = [
+        |receiver| drop(receiver.socket.set(Setting::ReceiveBuffer(8000))),
+        |receiver| drop(receiver.socket.set(Setting::ReceiveBuffer(700))),
+        |receiver| receiver.tcb.set_pressure(tcp::Pressure::Some),
+        |receiver| receiver.tcb.set_pressure(tcp::Pressure::Full),
+    ];
+    for (n, shrink) in smaller.into_iter().enumerate() {
+        let mut receiver = Receiver::new();
+        receiver.socket.state.lock().id = Some(ConnId { unit: 0, slot: 0, generation: 0 });
+        shrink(&mut receiver);
+        receiver.exchange();
+        let (mut seq, mut edge) = (1, 1 + u16::MAX as u32);
+        let mut told = |receiver: &mut Receiver| {
+            let offload = tcp::TransmitOffload { segmentation: 0, want_sum: false };
+            while let Some(segment) = receiver.tcb.poll_transmit(receiver.now, offload) {
+                edge = segment.header.ack.0 + u32::from(segment.header.window);
+            }
+            edge
+        };
+        for round in 0..200 {
+            let before = seq;
+            let up_to = told(&mut receiver);
+            while seq < up_to {
+                let len = 1460.min(up_to - seq);
+                let bytes: Vec<u8> = (seq..seq + len).map(byte_of).collect();
+                let segment = Parts::from_iter([Slice::copy_of(&bytes)]);
+                receiver.tcb.input(&header(Flags::ACK, seq, receiver.ours), segment, receiver.now);
+                seq += len;
+            }
+            assert!(seq > before, "{n}: the window is shut after {round} rounds");
+            told(&mut receiver);
+            receiver.exchange();
+            while let Poll::Ready(Ok((_, notify))) = receiver.socket.poll_read(None, 1000, false) {
+                if notify.is_some() {
+                    receiver.exchange();
+                }
+            }
+        }
+    }
+}
+
 /// A look at bytes leaves them there.
 #[test]
 fn a_look_takes_nothing() {

@@ -22,6 +22,17 @@ impl State {
     }
 }
 
+/// The most bytes that are read before TCP is told, however many may wait unread.
+const WORTH_TELLING: usize = 128 * 1024;
+
+impl State {
+    /// How much may wait unread changes: by options, with what the path needs, and where memory is scarce. Who
+    /// reads all must have told of it, or its window stays shut until it is probed.
+    pub(super) fn note_limit(&mut self, tcb: &tcp::Tcb) {
+        self.worth_telling = (tcb.unread_limit() / 8).min(WORTH_TELLING);
+    }
+}
+
 impl TcpShared {
     pub(crate) fn flow(&self) -> Option<FlowKey> {
         self.state.lock().flow
@@ -107,7 +118,7 @@ impl TcpShared {
     fn take_unread(state: &mut State, max: usize, peek: bool) -> (wire::Parts, Option<ConnId>) {
         let parts = if peek { state.unread.peek_parts(max) } else { state.unread.pop_parts(max) };
         let read = state.last_advertised.saturating_sub(state.unread.len());
-        let notify = (read > 0 && read >= state.receive_buffer / 8)
+        let notify = (read > 0 && read >= state.worth_telling)
             .then(|| TcpShared::to_notify(state))
             .flatten();
         (parts, notify)
