@@ -155,9 +155,10 @@ fn it_costs_little_over_short_and_long_paths() {
             config.with_max_receive_buffer(32 << 20).with_max_send_buffer(32 << 20)
         });
         shared.pass(Duration::from_secs(6));
-        let passed = shared.pass(Duration::from_secs(10));
+        // Over 250 ms chance says whether ten seconds have one ProbeRTT or two.
+        let passed = shared.pass(Duration::from_secs(if millis < 250 { 10 } else { 20 }));
         println!("{millis} ms, {rate} bit/s: {:.3} used", passed.used);
-        let least = if millis <= 20 { 0.92 } else { 0.91 };
+        let least = if (21..250).contains(&millis) { 0.91 } else { 0.92 };
         assert!(passed.used >= least, "seed {seed}, {millis} ms, {rate} bit/s: {:.3}", passed.used);
     }
 }
@@ -213,4 +214,28 @@ fn flows_share() {
     println!("4 flows: index {index:.3}, {:.3} used, {:?}", passed.used, passed.shares);
     assert!(index >= 0.9, "{:?}", passed.shares);
     assert!(passed.used > 0.9, "{}", passed.used);
+}
+
+/// A queue of a tenth of what the path holds. Startup overflows it before it has found the rate, and from the
+/// end of the first second on the path is used. With 1 % of chance loss as well.
+#[test]
+fn a_short_queue_costs_little_from_the_first_second_on() {
+    for rate in [300_000_000, 1_000_000_000] {
+        let queue = (rate / 8 / 50 / 10) as usize;
+        let link = LinkConfig { rate, queue, delay: RTT / 4, ..LinkConfig::default() };
+        let used = |seed, loss| {
+            let mut shared = Shared::tuned(seed, 1, LinkConfig { loss, ..link }, |config| {
+                let config = config.with_congestion(Algorithm::Bbr);
+                config.with_max_receive_buffer(32 << 20).with_max_send_buffer(32 << 20)
+            });
+            shared.pass(Duration::from_millis(500));
+            let used = shared.pass(Duration::from_secs(1)).used;
+            println!("{rate} bit/s, {loss} lost, seed {seed}: {used:.3} used");
+            used
+        };
+        assert!(used(1, 0.0) >= 0.93, "{rate} bit/s");
+        let mut lossy: Vec<f64> = (1..=9).map(|seed| used(seed, 0.01)).collect();
+        lossy.sort_by(f64::total_cmp);
+        assert!(lossy[4] >= 0.9, "{rate} bit/s: {lossy:?}");
+    }
 }

@@ -2,13 +2,15 @@
 //!
 //! What was sent has a time at which the last of it would have left at that rate. Until
 //! then nothing more leaves. The time does not lag behind for more than a burst, so that a
-//! sender that had nothing to send for a while does not make up for it at once.
+//! sender that had nothing to send for a while, or no window, does not make up for it at once. What
+//! a timer that came late has cost is made up for.
 
 use wire::Instant;
 use wire::time::Duration;
 
-/// The least time for which a sender may make up: timers are that late, for the wheel
-/// that they stand in has ticks of a millisecond.
+/// The longest that a timer may be late and be made up for, and how soon that has to be: the wheel that
+/// timers stand in has ticks of a millisecond. A window that opens after as long overflows a queue
+/// of two milliseconds.
 const LATE: Duration = Duration::from_millis(2);
 
 /// The state of it.
@@ -24,12 +26,22 @@ pub(crate) struct Pacer {
     next: Instant,
     /// Nothing leaves before that.
     held: bool,
+    /// When what was held back was let go of last, and by how much that was too late.
+    released: Instant,
+    late: Duration,
 }
 
 impl Pacer {
     /// Nothing is held back.
-    pub(crate) const OFF: Pacer =
-        Pacer { rate: 0, quantum: u32::MAX, credit: 0, next: Instant::ZERO, held: false };
+    pub(crate) const OFF: Pacer = Pacer {
+        rate: 0,
+        quantum: u32::MAX,
+        credit: 0,
+        next: Instant::ZERO,
+        held: false,
+        released: Instant::ZERO,
+        late: Duration::ZERO,
+    };
 
     /// `rate` bytes a second from now on, at most `quantum` at once.
     pub(crate) fn set(&mut self, rate: u64, quantum: u32) {
@@ -62,8 +74,9 @@ impl Pacer {
         if self.rate == 0 {
             return;
         }
-        let burst = self.takes(self.quantum.max(self.credit)).max(LATE);
-        self.next = self.next.max(now - burst) + self.takes(len);
+        let burst = self.takes(self.quantum.max(self.credit));
+        let lag = if now.since(self.released) <= LATE { burst.max(self.late) } else { burst };
+        self.next = self.next.max(now - lag) + self.takes(len);
         self.held = self.next > now;
     }
 
@@ -82,6 +95,7 @@ impl Pacer {
         let due = self.held && now >= self.next;
         if due {
             self.held = false;
+            (self.released, self.late) = (now, now.since(self.next).min(LATE));
         }
         due
     }

@@ -45,6 +45,8 @@ impl State {
         if round && path.recovering && enough && too_much {
             self.undo.phase = Some(Phase::Startup);
             self.full_by_losses();
+            // It has seen too little of the path.
+            self.cycle.careful = true;
         }
         if self.losses.round_start {
             self.losses.events = 0;

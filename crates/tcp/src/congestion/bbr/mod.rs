@@ -5,7 +5,7 @@
 //! [`model`] is made by what acknowledgments and losses tell. [`cycle`] is what the sender
 //! does to find it out: now and then it sends faster for a while, or next to nothing.
 //!
-//! Names are those of the draft, where the code follows it. Seven things are its own:
+//! Names are those of the draft, where the code follows it. Eight things are its own:
 //! - The draft says nothing of the marks of RFC 3168. They count as a loss that was too
 //!   much, once in a round trip.
 //! - Losses in ProbeRTT or Drain and the three round trips after it do not lower the short-term rate to
@@ -14,6 +14,10 @@
 //! - While the rate still grows by more than a quarter in each round trip, four times BBR.LossThresh
 //!   has to be lost to end Startup. It ended at a twenty-fifth of the rate for nine segments that
 //!   were lost by chance of 300, and over 250 ms it took ten seconds to climb from there.
+//! - The first probe comes at once after a Startup that losses have ended. Where the queue is shorter
+//!   than the path that is so before the rate is known: what was in flight is a fifth less than the path holds,
+//!   and Cruise leaves a headroom of that. A path with a queue of a tenth of it was used to 0.78 for more
+//!   than a second.
 //! - Losses do not lower the short-term bounds after a round trip that has delivered all
 //!   but what may be lost (BBR.LossThresh) of what was sent. Data leaves 1 % slower than the
 //!   path delivers, 10 % slower after a probe, and with a headroom of 15 % in flight, so with

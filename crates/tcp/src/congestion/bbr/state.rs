@@ -183,7 +183,7 @@ pub(super) struct Cycle {
     pub(super) up_each: u32,
     /// BBR.prev_probe_too_high
     pub(super) too_high: bool,
-    /// BBR.prev_probe_precautionary
+    /// BBR.prev_probe_precautionary; and a Startup that losses have ended.
     pub(super) careful: bool,
     /// BBR.drain_start_round
     pub(super) drain_from: u32,

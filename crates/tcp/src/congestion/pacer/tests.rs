@@ -55,6 +55,31 @@ fn a_pause_is_made_up_for_by_a_burst_at_most() {
     assert!(!pacer.release(at(5_000_999)) && pacer.release(at(5_001_000)));
 }
 
+/// A timer that was late is made up for, but not once a window has held back what was due.
+#[test]
+fn a_window_that_opens_is_no_late_timer() {
+    let mut pacer = Pacer::OFF;
+    pacer.set(10_000_000, 5_000);
+    let burst = |pacer: &mut Pacer, now| {
+        let mut burst = 0;
+        while !pacer.is_held() {
+            pacer.on_sent(1000, at(now));
+            burst += 1000;
+        }
+        burst
+    };
+    assert_eq!(burst(&mut pacer, 1_000_000), 6_000);
+    let due = pacer.deadline().expect("it is held");
+    assert!(pacer.release(due + Duration::from_millis(1)));
+    // Two rounds of the thread are as good as one.
+    let now = due.as_micros() + 1_000;
+    pacer.on_sent(4_000, at(now));
+    assert_eq!(burst(&mut pacer, now + 100), 8_000, "1.1 ms, and the one that goes beyond");
+    let due = pacer.deadline().expect("it is held");
+    assert!(pacer.release(due + Duration::from_millis(1)));
+    assert_eq!(burst(&mut pacer, due.as_micros() + 4_000), 6_000, "0.5 ms, and one");
+}
+
 #[test]
 fn no_rate_and_no_length_overflow() {
     let mut pacer = Pacer::OFF;
