@@ -181,6 +181,7 @@ impl<A: Application> Transport<A> {
         if self.residence.is_elsewhere(&flow) {
             return Err((OpenError::Exists, user));
         }
+        self.make_room(cx);
         let mut isn = self.isn.isn(&flow, cx.now);
         if let Some(after) = after.filter(|after| isn.seq.before_or_at(*after + WINDOW)) {
             isn.seq = after + WINDOW;

@@ -1,6 +1,6 @@
 //! Half-open connections, whose handshake a peer has begun and not ended: a flood of
-//! SYNs whose sources never answer must not shut out those that do. Where too many wait,
-//! roughly the one that has waited longest is forgotten (RFC 4987 3.3).
+//! SYNs whose sources never answer must not shut out those that do. Where too many wait, or the table of
+//! connections is full, roughly the one that has waited longest is forgotten (RFC 4987 3.3).
 
 use super::{Cx, Transport};
 use crate::application::Application;
@@ -53,8 +53,27 @@ impl<A: Application> Transport<A> {
         self.half_open.push_back(id);
     }
 
+    /// Is there room in the table of connections, once half-open ones were forgotten?
+    pub(super) fn make_room<C: Connections<A::Connection>>(
+        &mut self,
+        cx: &mut Cx<'_, A, C>,
+    ) -> bool {
+        for _ in 0..MOST {
+            if cx.conns.len() < self.config.max_connections {
+                return true;
+            }
+            let Some(oldest) = self.oldest_half_open(cx.conns) else { return false };
+            self.half_open.pop_front();
+            self.close(oldest, cx);
+        }
+        false
+    }
+
     /// Drops the names of those in front that are not half-open any more.
-    fn oldest_half_open<C: Connections<A::Connection>>(&mut self, conns: &mut C) -> Option<ConnId> {
+    pub(super) fn oldest_half_open<C: Connections<A::Connection>>(
+        &mut self,
+        conns: &mut C,
+    ) -> Option<ConnId> {
         while let Some(&id) = self.half_open.front() {
             if is_half_open(conns, id) {
                 return Some(id);

@@ -255,9 +255,6 @@ impl Arrived<'_> {
         transport: &mut Transport<A>,
         cx: &mut Cx<'_, A, C>,
     ) {
-        if cx.conns.len() >= transport.config.max_connections {
-            return cx.counters.drop(DropReason::TcpTableFull);
-        }
         if transport.share.pressure() == Pressure::Full {
             return cx.counters.drop(DropReason::TcpMemory);
         }
@@ -271,6 +268,18 @@ impl Arrived<'_> {
             }
             return cx.counters.drop(DropReason::TcpBacklog);
         };
+        let has_room = match transport.config.syn_cookies {
+            true => cx.conns.len() < transport.config.max_connections,
+            false => transport.make_room(cx),
+        };
+        if !has_room {
+            cx.app.refused(user);
+            // A cookie keeps nothing here, and who answers it makes room.
+            return match transport.oldest_half_open(cx.conns) {
+                Some(_) if transport.config.syn_cookies => self.answer_by_cookie(transport, cx),
+                _ => cx.counters.drop(DropReason::TcpTableFull),
+            };
+        }
         let isn = self.isn(after, transport, cx.now);
         let (ecn, now) = (self.ecn, cx.now);
         let verdict = self.syn.and_then(|syn| syn.judge(&self.flow, listener, transport, cx));
@@ -393,6 +402,7 @@ impl Arrived<'_> {
             tcb.was_answered(now);
             tcb.input(&ack, wire::Parts::new(), now);
         };
+        transport.make_room(cx);
         self.put((isn, None), user, begin, transport, cx);
         true
     }

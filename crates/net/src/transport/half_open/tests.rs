@@ -92,3 +92,58 @@ fn where_no_cookie_was_sent_none_is_looked_for() {
     let out = host.take(&segment(7000, Flags::ACK, 10, answer.seq + 1));
     assert!(parse_tcp(&out[0]).flags.rst());
 }
+
+/// A host that takes ten connections at most, and a listener that sets no bound.
+fn small(cookies: bool) -> Host {
+    let mut host = Host::new(|config| {
+        config.syn_cookies = cookies;
+        config.max_connections = 10;
+    });
+    host.call(Call::Listen(end(Ipv4Addr::UNSPECIFIED, 80), ()));
+    host
+}
+
+/// Before, as many SYNs as the table has places shut all others out until they had timed out.
+#[test]
+fn a_flood_of_syns_that_fills_the_table_shuts_nobody_out() {
+    for cookies in [false, true] {
+        let mut host = small(cookies);
+        for port in 1000..6000 {
+            assert_eq!(host.take(&segment(port, Flags::SYN, 1, Seq(0))).len(), 1, "{port}");
+        }
+        let mut iss = Vec::new();
+        for port in 7000..7004 {
+            let answer = parse_tcp(&host.take(&segment(port, Flags::SYN, 9, Seq(0)))[0]);
+            assert_eq!((answer.flags, answer.ack), (Flags::SYN.with(Flags::ACK), Seq(10)));
+            host.take(&segment(8000 + port, Flags::SYN, 1, Seq(0)));
+            iss.push((port, answer.seq));
+        }
+        for (port, iss) in iss {
+            let out = host.take(&segment(port, Flags::ACK, 10, iss + 1));
+            assert!(out.is_empty(), "the handshake ends well: {out:?}");
+            let flow = FlowKey { local: end(US, 80), remote: end(PEER, port) };
+            let state = host.domain.connections_mut().with_flow(&flow, |c| c.tcb.state());
+            assert_eq!(state, Some(tcp::State::Established), "cookies: {cookies}");
+            assert!(host.domain.connections().len() <= 10);
+        }
+        // We can connect as well.
+        host.call(Call::Connect { remote: end(PEER, 80), local: None, connection: () });
+        assert_eq!(host.domain.app.failed, []);
+        assert!(host.domain.connections().len() <= 10);
+        assert_eq!(host.domain.counters.dropped(DropReason::TcpTableFull), 0);
+    }
+}
+
+#[test]
+fn established_connections_are_not_forgotten_for_room() {
+    for cookies in [false, true] {
+        let mut host = small(cookies);
+        for port in 1000..1010 {
+            let answer = host.take(&segment(port, Flags::SYN, 1, Seq(0)));
+            let iss = parse_tcp(&answer[0]).seq;
+            host.take(&segment(port, Flags::ACK, 2, iss + 1));
+        }
+        host.drops(&segment(1010, Flags::SYN, 1, Seq(0)), DropReason::TcpTableFull);
+        assert_eq!(host.domain.connections().ids().len(), 10);
+    }
+}
