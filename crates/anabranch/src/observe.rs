@@ -73,9 +73,10 @@ impl View {
         sockets.into_iter().filter_map(answer).collect()
     }
 
-    /// How many connections there are, without asking them: a busy stack takes its time to answer.
+    /// How many connections there are, without asking them: a busy stack takes its time to answer. Handshakes that
+    /// peers have begun and not ended do not count.
     pub(crate) fn connection_count(&self) -> usize {
-        self.sockets.all().iter().filter(|socket| socket.live_flow().is_some()).count()
+        self.sockets.all().iter().filter(|socket| socket.is_taken()).count()
     }
 
     pub(crate) fn capture(&self, options: Options) -> io::Result<Capture> {

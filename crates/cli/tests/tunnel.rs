@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 fn start(proxy: &str, more: &str) -> Option<Server> {
     Server::start_by(anabranch(&format!("tunnel --proxy {proxy} --tun ana-socks {more}")))
@@ -358,20 +359,22 @@ fn sessions_wait(threads: &str) {
     server.terminate();
 }
 
+/// How a connection ends that should be reset. The stack accepts, and resets as soon as the proxy is known
+/// to be gone: the kernel tells of it in the call that it finds waiting, which may still be `connect`.
+fn reset(to: &str) -> std::io::ErrorKind {
+    let read = TcpStream::connect(to).and_then(|mut stream| {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.read(&mut [0])
+    });
+    read.expect_err("a reset").kind()
+}
+
 #[test]
 fn without_its_proxy_it_resets_and_goes_on() {
     isolated(|| {
         let Some(server) = start(&format!("socks5://127.0.0.1:{CLOSED}"), "") else { return };
         for _ in 0..3 {
-            // The stack accepts, and resets as soon as the proxy is known to be gone: the kernel
-            // tells of it in the call that it finds waiting, which may still be `connect`.
-            let error = TcpStream::connect("10.98.0.2:80")
-                .and_then(|mut stream| {
-                    stream.set_read_timeout(Some(PATIENCE))?;
-                    stream.read(&mut [0])
-                })
-                .expect_err("a reset");
-            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+            assert_eq!(reset("10.98.0.2:80"), std::io::ErrorKind::ConnectionReset);
         }
         assert_eq!(server.terminate(), "0 connections and 0 UDP sessions went through, 3 failed");
     });
@@ -422,5 +425,56 @@ fn who_waits_for_the_proxy_alone_is_idle_too() {
         let error = stream.read(&mut [0]).expect_err("a reset");
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
         assert_eq!(server.terminate(), "1 connections and 0 UDP sessions went through, 0 failed");
+    });
+}
+
+/// Before, each held a descriptor and a connection to the proxy for half a minute more, however many there were.
+#[test]
+fn who_gives_up_leaves_nothing_with_a_proxy_that_is_slow() {
+    isolated(|| {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("bind");
+        let proxy = format!("socks5://{}", silent.local_addr().expect("bound"));
+        for threads in ["own", "pool"] {
+            let Some(server) = start(&proxy, &format!("--threads {threads}")) else { return };
+            let fresh = holds(server.pid()).0 + usize::from(threads == "own");
+            for _ in 0..100 {
+                let stream = TcpStream::connect("10.98.0.2:80").expect("connect");
+                rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO))
+                    .expect("it ends by a reset");
+            }
+            let (descriptors, _) = settled(server.pid(), fresh);
+            assert_eq!(descriptors, fresh, "{threads}");
+            let summary = server.terminate();
+            assert_eq!(summary, "0 connections and 0 UDP sessions went through, 0 failed");
+        }
+    });
+}
+
+/// Before, such connections went round until nothing was left.
+#[test]
+fn a_proxy_behind_the_device_is_refused() {
+    isolated(|| {
+        let Some(server) = start("socks5://10.98.0.50:1080", "") else { return };
+        assert_eq!(reset("10.98.0.2:80"), std::io::ErrorKind::ConnectionReset);
+        assert_eq!(server.terminate(), "0 connections and 0 UDP sessions went through, 2 failed");
+    });
+}
+
+/// It says how many there may be, and that there were more.
+#[test]
+fn what_finds_no_room_is_told() {
+    isolated(|| {
+        services();
+        let by = format!("socks5://{}", socks(false));
+        let Some(server) = start(&by, "--memory 8") else { return };
+        let (_, room) = server.ready.split_once('(').expect("it says so");
+        let room: usize = room.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+        let to = "10.98.0.2:7".parse().expect("an address");
+        let all: Vec<_> = (0..room).map(|_| TcpStream::connect(to).expect("connect")).collect();
+        let beyond = TcpStream::connect_timeout(&to, Duration::from_millis(100));
+        assert_eq!(beyond.expect_err("full").kind(), std::io::ErrorKind::TimedOut);
+        drop(all);
+        let summary = server.terminate();
+        assert!(summary.ends_with(", no room for 1 SYNs and 0 datagrams"), "{summary}");
     });
 }

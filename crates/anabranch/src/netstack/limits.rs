@@ -115,10 +115,10 @@ impl Limits {
 
     /// Limits such that [`Limits::memory`] is at most `bytes`, for 8 MiB and more: 256
     /// connections with as large buffers as that leaves, and more connections
-    /// once these are 256 KiB.
+    /// once these are 256 KiB; 1024 UDP sessions, and more from 16 MiB on, as many as a sixteenth of it has room for.
     pub fn within(bytes: usize) -> Limits {
         let limits = Limits {
-            sessions: 1024,
+            sessions: (bytes / (16 * SESSION)).clamp(1024, 1 << 14),
             datagram_bytes: bytes / 32,
             session_bytes: (bytes / 128).min(256 << 10),
             raw_bytes: (bytes / 128).min(1 << 20),

@@ -226,6 +226,13 @@ impl TcpStream {
         Ok(Ready { reads: ready.0, writes: ready.1 })
     }
 
+    /// Waits until the connection is no more: reset, given up, or at its end both ways. It is for who neither reads
+    /// nor writes meanwhile, such as one that asks another server on behalf of the peer. A peer that has
+    /// closed its half is there still, and what it sends waits to be read.
+    pub async fn closed(&self) {
+        poll_fn(|cx| self.0.socket.poll_closed(cx)).await;
+    }
+
     /// As [`TcpStream::readable`], as a poll.
     ///
     /// # Errors

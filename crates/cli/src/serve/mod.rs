@@ -8,7 +8,7 @@ mod report;
 mod running;
 mod services;
 mod settings;
-mod tcp;
+pub(crate) mod tcp;
 
 pub use settings::organization_names;
 pub use tcp::tcp_config;

@@ -26,7 +26,7 @@ pub(super) async fn connect<K: Kernel>(proxy: &Proxy, to: &Target) -> io::Result
     match told {
         Some(200..=299) => Ok(stream),
         Some(code) => Err(refusal(code, proxy.login.is_some())),
-        None => Err(bad("the proxy does not speak HTTP")),
+        None => Err(bad("the proxy does not speak HTTP: if it speaks SOCKS5, give socks5://…")),
     }
 }
 

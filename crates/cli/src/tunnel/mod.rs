@@ -13,9 +13,10 @@ mod tally;
 use crate::failure::Failure;
 use crate::say::say;
 use crate::serve::organization_names;
+use crate::serve::tcp::{keep_alive, keepalive};
 use anabranch::device::tun;
 use anabranch::netstack::{Limits, Rates, TcpSession, UdpSession};
-use anabranch::{Cidr, Netstack, Organization, Prefix, Stack, unit};
+use anabranch::{Cidr, DropReason, Netstack, Organization, Prefix, Stack, TcpConfig, unit};
 use device::Counts;
 use dns::Dns;
 use kernel::{Kernel, Pool, Unit};
@@ -160,6 +161,11 @@ impl Way {
     /// Where `to` leads. Addresses of a link lead nowhere beyond it (RFC 4291 2.5.6): the proxy
     /// would look on a link of its own.
     fn target(&self, to: SocketAddr) -> io::Result<Target> {
+        if to == self.proxy.address {
+            let text =
+                "the way to the proxy leads through the device: add a route to it that does not";
+            return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
+        }
         if matches!(to.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local()) {
             let text = "an address of a link does not lead to the proxy";
             return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
@@ -199,7 +205,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The netstack, and what its device counts.
-fn open(args: &Args) -> Result<(Netstack, Arc<Counts>), Failure> {
+fn open(args: &Args) -> Result<(Netstack, Limits, Arc<Counts>), Failure> {
     let mut config = tun::Config::default()
         .with_name(&args.tun)
         .with_existing(args.existing)
@@ -214,6 +220,8 @@ fn open(args: &Args) -> Result<(Netstack, Arc<Counts>), Failure> {
         .device(device)
         .owns(Prefix::ALL_V4)
         .owns(Prefix::ALL_V6)
+        // A peer that has vanished must not keep its place for ever.
+        .tcp(TcpConfig::default().with_keepalive(Some(keepalive())))
         .organization(&args.organization)
         .processors(args.processors.into());
     if let Some(microseconds) = args.busy_poll {
@@ -221,16 +229,29 @@ fn open(args: &Args) -> Result<(Netstack, Arc<Counts>), Failure> {
     }
     let memory = (args.memory as usize).saturating_mul(1 << 20);
     let limits = Limits::within(memory).with_rates(args.rates());
-    Ok((Netstack::start(builder, limits).map_err(Failure::refused)?, counts))
+    Ok((Netstack::start(builder, limits).map_err(Failure::refused)?, limits, counts))
 }
 
-/// How often it is looked whether the device is there still.
+/// How often it is looked whether the device is there still, and whether there is room.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Returns once somebody has deleted the device, and says so.
-async fn deleted(name: &str, counts: &Counts) -> Failure {
+/// What found no room: connections, and datagrams that would have begun a UDP session.
+fn turned_away(netstack: &Netstack) -> [u64; 2] {
+    let full = netstack.stack().counters().dropped(DropReason::TcpTableFull);
+    [full, netstack.udp_refused()]
+}
+
+/// Returns once somebody has deleted the device, and says so. Tells once if there is no room for more.
+async fn deleted(name: &str, counts: &Counts, netstack: &Netstack, way: &Way) -> Failure {
+    let mut told = [false; 2];
     while !counts.gone.load(Ordering::Relaxed) {
         tokio::time::sleep(LOOK).await;
+        let kinds = ["connections", "UDP sessions"];
+        for ((what, told), count) in kinds.iter().zip(&mut told).zip(turned_away(netstack)) {
+            if count > 0 && !std::mem::replace(told, true) {
+                way.tally.say(format!("anabranch: no room for more {what}: raise --memory"));
+            }
+        }
     }
     Failure::failed(format!(
         "the TUN device `{name}` was deleted: start the tunnel again to make a new one"
@@ -244,26 +265,32 @@ async fn tunnel(args: &Args, threads: Threads) -> Result<(), Failure> {
     let mut interrupt = listen(SignalKind::interrupt())?;
     let tally = Tally::new(io::stderr())
         .map_err(|e| Failure::refused(format!("cannot start a thread: {e}: raise ulimit -u")))?;
-    let (netstack, counts) = open(args)?;
+    let (netstack, limits, counts) = open(args)?;
     let (proxy, dns) = (args.proxy.clone(), args.dns.then(Dns::default));
     let way = Arc::new(Way { proxy, dns, tally });
     say(format!(
-        "ready: {} to {}, {} MiB of memory at most{}",
+        "ready: {} to {}, {} MiB of memory at most ({} connections, {} UDP sessions){}",
         args.tun,
         way.proxy,
         args.memory,
+        limits.connections,
+        limits.sessions,
         if args.dns { ", names answered" } else { "" }
     ));
     let ended = tokio::select! {
         failure = serve(&netstack, &way, threads) => Err(failure),
-        failure = deleted(&args.tun, &counts) => Err(failure),
+        failure = deleted(&args.tun, &counts, &netstack, &way) => Err(failure),
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     };
     let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
     let (connections, sessions) = (count(&way.tally.connections), count(&way.tally.sessions));
+    let turned_away = match turned_away(&netstack) {
+        [0, 0] => String::new(),
+        [syns, datagrams] => format!(", no room for {syns} SYNs and {datagrams} datagrams"),
+    };
     say(format!(
-        "{connections} connections and {sessions} UDP sessions went through, {} failed",
+        "{connections} connections and {sessions} UDP sessions went through, {} failed{turned_away}",
         count(&way.tally.failed)
     ));
     netstack.stack().stop();
@@ -307,8 +334,15 @@ async fn connection<K: Kernel>(mut stream: TcpSession, way: Arc<Way>) {
         return dns.serve_connection::<K>(stream).await;
     }
     let onward = async { onward::connect::<K>(&way.proxy, &way.target(to)?).await };
-    match onward.await {
+    // Who gives up leaves nothing with the proxy.
+    let onward = tokio::select! {
+        biased;
+        onward = onward => onward,
+        () = stream.stream().closed() => return,
+    };
+    match onward {
         Ok(mut onward) => {
+            keep_alive(&onward);
             way.tally.went_well();
             way.tally.connections.fetch_add(1, Ordering::Relaxed);
             if carry(&mut stream, &mut onward).await.is_err() {

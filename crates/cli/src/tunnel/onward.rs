@@ -2,7 +2,7 @@
 
 use super::http;
 use super::kernel::Kernel;
-use super::proxy::{Protocol, Proxy, Target};
+use super::proxy::{Protocol, Proxy, Target, bad};
 use super::socks::{self, Association};
 use std::io::{self, ErrorKind};
 
@@ -39,8 +39,17 @@ async fn in_time<K: Kernel, T>(
     request: impl Future<Output = io::Result<T>>,
 ) -> io::Result<T> {
     let answer = K::within(proxy.patience, request).await;
-    answer.ok_or_else(|| io::Error::new(ErrorKind::TimedOut, "the proxy does not answer"))?
+    let answer =
+        answer.ok_or_else(|| io::Error::new(ErrorKind::TimedOut, "the proxy does not answer"))?;
+    answer.map_err(|error| match (error.kind(), proxy.protocol) {
+        (ErrorKind::UnexpectedEof, Protocol::Socks5) => bad(EOF_OF_SOCKS),
+        (ErrorKind::UnexpectedEof, Protocol::Http) => bad(EOF_OF_HTTP),
+        _ => error,
+    })
 }
+
+const EOF_OF_SOCKS: &str = "the proxy hangs up before it answers: see its log, and whether it speaks SOCKS5 (else give http://…)";
+const EOF_OF_HTTP: &str = "the proxy hangs up before it answers: see its log, and whether it speaks HTTP (else give socks5://…)";
 
 #[cfg(test)]
 mod tests {

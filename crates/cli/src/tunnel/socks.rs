@@ -129,7 +129,7 @@ async fn ask<K: Kernel>(
     let mut head = [0; 4];
     stream.read_exact(&mut head).await?;
     if head[0] != VERSION {
-        return Err(bad("the proxy does not speak SOCKS5"));
+        return Err(bad("the proxy does not speak SOCKS5: if it speaks HTTP, give http://…"));
     }
     if head[1] != 0 {
         return Err(refusal(head[1]));
@@ -188,7 +188,7 @@ async fn log_in(
             ErrorKind::PermissionDenied,
             "the proxy wants a user and a password: give socks5://user:password@…",
         )),
-        _ => Err(bad("the proxy does not speak SOCKS5")),
+        _ => Err(bad("the proxy does not speak SOCKS5: if it speaks HTTP, give http://…")),
     }
 }
 

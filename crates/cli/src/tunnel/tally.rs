@@ -52,13 +52,19 @@ impl Tally {
         }
     }
 
+    /// Tells something else.
+    pub fn say(&self, line: String) {
+        let _ = self.lines.try_send(line);
+    }
+
     /// Something is carried.
     pub fn went_well(&self) {
         self.told.store(false, Ordering::Relaxed);
     }
 }
 
-/// What may be done about `error`.
+/// What may be done about `error`. What the proxy says of a host, and what we say of its answer, is no error of the
+/// system, and says all itself.
 fn hint(error: &io::Error) -> &'static str {
     match (error.raw_os_error().map(Errno::from_raw_os_error), error.kind()) {
         (Some(Errno::MFILE), _) => ": raise ulimit -n",
@@ -68,9 +74,8 @@ fn hint(error: &io::Error) -> &'static str {
             ": widen net.ipv4.ip_local_port_range, or see whether the proxy's family of addresses is on"
         }
         (Some(Errno::NOBUFS | Errno::NOMEM), _) => "",
-        (_, ErrorKind::AddrNotAvailable | ErrorKind::InvalidData) => "",
-        (_, ErrorKind::PermissionDenied | ErrorKind::Unsupported) => "",
-        _ => ": is the proxy up?",
+        (Some(_), _) | (None, ErrorKind::TimedOut) => ": is the proxy up?",
+        (None, _) => "",
     }
 }
 
@@ -121,5 +126,7 @@ mod tests {
         assert_eq!(of(Errno::NOBUFS), "");
         assert_eq!(hint(&ErrorKind::TimedOut.into()), ": is the proxy up?");
         assert_eq!(hint(&ErrorKind::PermissionDenied.into()), "");
+        // The proxy says so of the host.
+        assert_eq!(hint(&ErrorKind::ConnectionRefused.into()), "");
     }
 }

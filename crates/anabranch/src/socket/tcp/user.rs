@@ -49,6 +49,23 @@ impl TcpShared {
         state.flow.filter(|_| state.phase != Phase::Closed)
     }
 
+    /// Is it a connection that somebody has, or may have: not at its end, and not one that waits for its handshake?
+    pub(crate) fn is_taken(&self) -> bool {
+        let state = self.state.lock();
+        state.flow.is_some() && state.phase != Phase::Closed && state.listener.is_none()
+    }
+
+    /// Waits for the end of the connection.
+    pub(crate) fn poll_closed(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut asked = Asked::default();
+        let mut state = self.state.lock();
+        if state.broken || state.phase == Phase::Closed {
+            return Poll::Ready(());
+        }
+        state.readers.add(cx, &mut asked);
+        Poll::Pending
+    }
+
     pub(crate) fn take_error(&self) -> Option<io::Error> {
         self.state.lock().error.take().map(io::Error::from)
     }

@@ -1,10 +1,9 @@
 //! What services stand on: sockets of the stack, or of the kernel, that the same services may
 //! be compared on both.
 
-use crate::serve::tcp::keepalive;
+use crate::serve::tcp::keep_alive;
 use anabranch::Stack;
 use anabranch::tokio as stack;
-use rustix::net::sockopt;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::pin::Pin;
@@ -56,14 +55,8 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address
 }
 
-/// Has the kernel ask the peer whether it is still there, as the stack does by its configuration.
 fn kept_alive(stream: kernel::TcpStream) -> kernel::TcpStream {
-    let keepalive = keepalive();
-    // It serves without, too.
-    let _ = sockopt::set_tcp_keepidle(&stream, keepalive.idle)
-        .and_then(|()| sockopt::set_tcp_keepintvl(&stream, keepalive.interval))
-        .and_then(|()| sockopt::set_tcp_keepcnt(&stream, keepalive.probes.into()))
-        .and_then(|()| sockopt::set_socket_keepalive(&stream, true));
+    keep_alive(&stream);
     stream
 }
 
