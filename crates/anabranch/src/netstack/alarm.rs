@@ -28,8 +28,9 @@ pub(super) type Name = (Instant, u64);
 pub(super) struct Alarms(Mutex<State>);
 
 impl Alarms {
-    /// Wakes a task at `at`, or at once if the system gives no thread for it.
-    pub(super) fn wake_at(self: &Arc<Alarms>, at: Instant, waker: &Waker) -> Name {
+    /// Wakes a task at `at`. If the system gives no thread for it, at once, and there is no alarm: the task has to
+    /// ask again.
+    pub(super) fn wake_at(self: &Arc<Alarms>, at: Instant, waker: &Waker) -> Option<Name> {
         let mut state = self.0.lock();
         let name = (at, state.next);
         state.next += 1;
@@ -39,7 +40,7 @@ impl Alarms {
             if thread.spawn(move || alarms.run()).is_err() {
                 drop(state);
                 waker.wake_by_ref();
-                return name;
+                return None;
             }
             state.runs = true;
         }
@@ -48,7 +49,7 @@ impl Alarms {
         if let Some(thread) = state.thread.as_ref().filter(|_| is_first) {
             thread.unpark();
         }
-        name
+        Some(name)
     }
 
     /// Takes an alarm back, if it has not rung.
@@ -146,6 +147,7 @@ mod tests {
             let waker = Waker::from(Arc::new(Tell(after, sender.clone())));
             alarms.wake_at(start + Duration::from_millis(after as u64), &waker)
         });
+        let names = names.map(|name| name.expect("a thread"));
         alarms.cancel(names[0]);
         assert_eq!(woken.recv(), Ok(100));
         // Once it has rung, that changes nothing.

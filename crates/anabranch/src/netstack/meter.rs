@@ -33,7 +33,8 @@ impl Waiting {
         if mine.is_some_and(|mine| self.0[mine].0.0 <= at) {
             return;
         }
-        let waits = (alarms.wake_at(at, cx.waker()), cx.waker().clone());
+        let Some(name) = alarms.wake_at(at, cx.waker()) else { return };
+        let waits = (name, cx.waker().clone());
         match mine {
             Some(mine) => alarms.cancel(std::mem::replace(&mut self.0[mine], waits).0),
             None => self.0.push(waits),

@@ -15,6 +15,7 @@ pub(crate) use reactor::{Registration, Way};
 pub(crate) use starts::{Refused, Starts};
 pub(crate) use watchdog::Watch;
 
+use crate::wait::wake_each;
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use platform::{Instant, Mutex, thread_local};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -250,7 +251,7 @@ impl Executor {
         let has_timers = self.timers.borrow().next().is_some();
         if has_timers {
             let due = self.timers.borrow_mut().take_due(Instant::now());
-            due.into_iter().for_each(Waker::wake);
+            wake_each(due);
         }
         self.reactor.get().into_iter().for_each(|reactor| reactor.look());
         let woken = std::mem::take(&mut *self.remote.woken.lock());

@@ -19,7 +19,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::rt::{Sleep, Timer};
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use patient::Patient;
 use sha2::{Digest, Sha256};
@@ -126,6 +126,9 @@ async fn answer(
 ) -> Response<Body> {
     Tally::add(&tally.served, 1);
     let mut response = match *request.method() {
+        _ if !has_host(&request) => {
+            text(StatusCode::BAD_REQUEST, "a request of HTTP/1.1 has one Host field\n")
+        }
         Method::GET => site.page(request.uri(), request.headers(), true),
         Method::HEAD => site.page(request.uri(), request.headers(), false),
         Method::PUT | Method::POST => upload(request, &tally, timer).await,
@@ -143,6 +146,13 @@ async fn answer(
     response.headers_mut().insert(header::SERVER, HeaderValue::from_static("anabranch"));
     response.body_mut().count(tally);
     response
+}
+
+/// Is there one Host field, as HTTP/1.1 wants it (RFC 9112 3.2)?
+fn has_host(request: &Request<Incoming>) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let one = hosts.next().is_some() && hosts.next().is_none();
+    one || request.version() != Version::HTTP_11
 }
 
 /// A short answer in plain text.

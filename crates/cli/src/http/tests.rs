@@ -384,9 +384,16 @@ fn other_methods_and_nonsense() {
         (405, Some("GET, HEAD, PUT, POST, OPTIONS"))
     );
     assert_eq!(request(&place, "OPTIONS *", &[]).status, 204);
-    let answer = ask(place.path(), b"no http at all\r\n\r\n");
-    let answer = String::from_utf8_lossy(&answer);
-    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer:?}");
+    for (question, status) in [
+        ("no http at all\r\n\r\n", "HTTP/1.1 400 "),
+        ("GET /digits.txt HTTP/1.1\r\n\r\n", "HTTP/1.1 400 "),
+        ("GET /digits.txt HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", "HTTP/1.1 400 "),
+        ("GET /digits.txt HTTP/1.0\r\n\r\n", "HTTP/1.0 200 "),
+    ] {
+        let answer = ask(place.path(), question.as_bytes());
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with(status), "{question:?}: {answer:?}");
+    }
 }
 
 #[test]

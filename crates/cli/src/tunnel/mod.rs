@@ -47,7 +47,9 @@ Examples:
 Whatever the kernel routes to the device goes to the proxy: TCP by CONNECT, UDP by UDP
 ASSOCIATE of SOCKS5 (an HTTP proxy has no way for it), IPv4 and IPv6. The way to the proxy
 itself must not lead through the device. A connection that the proxy refuses is reset; what
-else happens shows in the summary.
+else happens shows in the summary. A peer of which nothing has come for two minutes is asked
+whether it is still there, and given up two minutes later. How many connections and UDP
+sessions there may be follows from --memory, and is said at the start.
 
 With --dns, whatever is asked at port 53, of any address behind the device, is answered
 here: a name gets addresses of 198.18.0.0/15 and fdab:616e:6162::/64 that stand for it for
@@ -389,16 +391,23 @@ async fn conversation<K: Kernel>(session: UdpSession, way: Arc<Way>) {
     };
     way.tally.went_well();
     way.tally.sessions.fetch_add(1, Ordering::Relaxed);
+    // The proxy's relay is gone, or the way to it.
+    let told = |error: io::Error| {
+        if error.raw_os_error().is_some() {
+            way.failed(&error);
+        }
+        error
+    };
     loop {
         let came = poll_fn(|cx| scratch::filled(|buf| session.poll_recv(cx, buf), <[u8]>::to_vec));
         let went = tokio::select! {
             datagram = came => match datagram {
-                Ok(datagram) => association.send(&datagram, &to).await,
+                Ok(datagram) => association.send(&datagram, &to).await.map_err(told),
                 Err(error) => Err(error),
             },
             payload = association.receive(&to) => match payload {
                 Ok(payload) => session.send(&payload).await.map(|_| ()),
-                Err(error) => Err(error),
+                Err(error) => Err(told(error)),
             },
         };
         // A datagram that is too long for one of the two ways is a lost one.
