@@ -163,7 +163,6 @@ impl Sessions {
         true
     }
 
-    /// The next session that nobody has accepted; `None`: the stack has ended.
     /// Has all who wait for a session look again.
     pub(crate) fn wake_acceptors(&self) {
         let mut wakes = Vec::new();
@@ -171,6 +170,7 @@ impl Sessions {
         wake_each(wakes);
     }
 
+    /// The next session that nobody has accepted; `None`: the stack has ended.
     pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<Option<Arc<Session>>> {
         let mut asked = Asked::default();
         let mut table = self.table.lock();
