@@ -375,7 +375,7 @@ impl Tcb {
         self.snd.limit = mss.max(LEAST_PATH_MSS).min(self.snd.limit);
         let before = self.snd.mss;
         self.set_mss();
-        if self.snd.mss < before && self.state.transmits() {
+        if self.snd.mss < before && self.transmits() {
             self.board.mark_large_lost(self.mss());
             self.timers.stop_early();
             self.recovery.force = true;

@@ -181,3 +181,29 @@ fn data_that_was_lost_beside_the_syn_ack_is_found_by_sack() {
     p.input(h, 0);
     assert_eq!(p.out(), [s(".", 1, 1000, 11), s(".", 1001, 1000, 11)]);
 }
+
+/// A router says that what was sent beside the SYN-ACK is too large, before the client's
+/// acknowledgment is there, as it nearly always does.
+#[test]
+fn a_smaller_path_counts_before_the_handshake_is_over() {
+    let mut p = early(sack(), 10);
+    p.send(4000);
+    assert_eq!(p.out().len(), 5, "the SYN-ACK and all four");
+    assert!(p.tcb.on_mss(wire::Seq(ISS) + 1, 500));
+    p.tcb.check_invariants();
+    p.out();
+    p.say(".", 11, 1, 0);
+    let mut again = 0;
+    for _ in 0..20 {
+        for o in p.outgoing() {
+            let len: usize = o.payload.iter().map(|s| s.len()).sum();
+            assert!(len <= 500 && o.gso_size == 0, "{:?}: {len} bytes", said(&o));
+            again += len;
+        }
+        if again >= 4000 {
+            return;
+        }
+        p.timeout();
+    }
+    panic!("{again} bytes went again");
+}
