@@ -327,6 +327,8 @@ impl Tcb {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
         self.recovery.force = false;
+        // Recoveries may follow each other without a pause, over 2^31 bytes and more.
+        self.recovery.rack.forget_round(self.snd.una);
         self.recovery.rack.on_recovered();
         if let Some(episode) = &mut self.recovery.episode {
             episode.until = Some(self.snd.nxt);

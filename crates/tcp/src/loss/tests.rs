@@ -385,3 +385,33 @@ fn what_is_sacked_sooner_than_a_round_trip_after_it_was_sent_again_was_late() {
     assert!(late(5));
     assert!(!late(50), "it may have been lost");
 }
+
+/// The end of the round trip in which a D-SACK counted would be 2^31 bytes old at some time, and
+/// look like one to come, where each recovery finds the loss that the next one is for.
+#[test]
+fn a_round_trip_of_d_sacks_is_over_though_recovery_follows_recovery() {
+    // RFC 8985 6.2/6
+    let mut p = in_flight(sack());
+    p.wait(10);
+    p.sack(1, &[(1001, 5001)]);
+    assert_eq!(p.out(), [s(".", 1, 1000, 1), s(".", 20_001, 1000, 1)]);
+    // Some of what was there came twice.
+    p.sack(1, &[(2001, 2501), (1001, 5001)]);
+    assert_eq!(p.tcb.info().duplicates, 1);
+    for segment in 6..=21 {
+        p.sack(1, &[(1001, segment * 1000 + 1)]);
+        p.out();
+    }
+    p.wait(10);
+    p.sack(1, &[(22_001, 25_001), (1001, 21_001)]);
+    p.timeout();
+    assert!(p.tcb.recovery.above && p.tcb.info().timeouts == 0, "21001 is missing");
+    p.say(".", 1, 21_001, 0);
+    assert_eq!(p.tcb.recovery.phase, crate::recovery::Phase::Fast, "the next has begun");
+    let mut rack = p.tcb.recovery.rack;
+    rack.reordered = true;
+    let before = rack.window(true, 9, 1000, 1_000_000);
+    let later = p.tcb.snd.una + (1 << 31) + 1000;
+    rack.on_dsack(later, later + 1000);
+    assert!(rack.window(true, 9, 1000, 1_000_000) > before);
+}
