@@ -45,8 +45,13 @@ impl Tcb {
         }
         if h.ack.after(self.snd.una) {
             self.new_ack(h, &mut news, now);
-        } else if self.snd.una != self.snd.nxt {
-            self.not_new_ack(h, pure, &news, now);
+        } else {
+            if self.recovery.tail.is_some() {
+                self.judge_tail_again(h, pure);
+            }
+            if self.snd.una != self.snd.nxt {
+                self.not_new_ack(h, pure, &news, now);
+            }
         }
         self.update_window(h, h.ack.after(una));
         true

@@ -5,6 +5,7 @@
 use crate::Tcb;
 use crate::recovery::{Phase, Tail};
 use crate::timers::Retransmit;
+use wire::tcp::Header;
 use wire::{Instant, Seq};
 
 /// The least time-out of a probe, microseconds: a peer that has many connections answers no
@@ -121,8 +122,7 @@ impl Tcb {
 
     /// RFC 8985 7.4.2: what an acknowledgment, of everything below `ack`, says about
     /// the probe that is under way. `twice`: the end of what came twice; `echo`: the
-    /// time stamp that it echoes, in milliseconds of our clock; `empty`: it is a
-    /// duplicate, and brings no SACK.
+    /// time stamp that it echoes, in milliseconds of our clock.
     pub(crate) fn judge_tail(
         &mut self,
         ack: Seq,
@@ -150,6 +150,20 @@ impl Tcb {
                 let window = self.window_after_loss(mss);
                 self.congestion.on_recovered(window, now);
             }
+        }
+    }
+
+    /// RFC 8985 7.4.2, case 2: `h` acknowledges nothing new while a probe is judged. A peer that
+    /// does not speak D-SACK tells by a duplicate acknowledgment without SACK that it has what
+    /// the probe brought twice. `pure`: it has no payload.
+    #[cold]
+    pub(crate) fn judge_tail_again(&mut self, h: &Header, pure: bool) {
+        // RFC 8985 7.4/1
+        let twice = self.recovery.tail.is_some_and(|t| t.again.is_some() && t.end == h.ack);
+        // RFC 5681 2 says what a duplicate acknowledgment is; here nothing needs to be in flight.
+        let plain = pure && !h.flags.fin() && h.ack == self.snd.una && self.is_same_window(h);
+        if twice && plain && h.options.sack.is_empty() {
+            self.recovery.tail = None;
         }
     }
 }

@@ -1,6 +1,7 @@
 use crate::harness::*;
 use crate::recovery::Phase;
 use crate::{Config, State};
+use wire::tcp::Header;
 
 /// ESTABLISHED, with a round trip of 100 ms that was measured often.
 fn far(config: Config) -> (Peer, u32) {
@@ -197,4 +198,34 @@ fn nothing_is_probed_for_without_sack_or_while_losses_are_repaired() {
     p.sack(una, &[(una + 1000, una + 5000)]);
     assert_eq!(p.out(), [s(".", una, 1000, 1)]);
     assert!(p.timeout() >= 190 && p.tcb.info().timeouts == 1);
+}
+
+/// A peer that does not speak D-SACK says by a duplicate acknowledgment without SACK that it had
+/// all that the probe brought, and the window stays.
+#[test]
+fn a_duplicate_without_sack_says_that_the_probe_was_for_nothing() {
+    // RFC 8985 7.4/1
+    for (payload, window, stays) in [(0, 0, true), (1, 0, false), (0, 1000, false)] {
+        let (mut p, una) = far(sack());
+        let before = p.tcb.info().cwnd;
+        p.send(2000);
+        p.out();
+        probe(&mut p);
+        assert_eq!(p.out(), [s("P.", una + 1000, 1000, 1)]);
+        p.wait(10);
+        // Of what was sent first, late.
+        p.say(".", 1, una + 2000, 0);
+        assert!(p.tcb.recovery.tail.is_some(), "not known yet");
+        p.wait(100);
+        // Of the probe, or with data, or of a window that has changed.
+        let plain = header(".", 1, una + 2000, 50_000);
+        p.input(Header { window: plain.window - window, ..plain }, payload);
+        assert_eq!(p.tcb.recovery.tail.is_none(), stays);
+        p.send(1000);
+        p.out();
+        p.wait(100);
+        p.say(".", 1 + payload as u32, una + 3000, 0);
+        assert_eq!(p.tcb.info().cwnd == before, stays, "{payload} {window}");
+        assert!(p.tcb.recovery.tail.is_none());
+    }
 }
