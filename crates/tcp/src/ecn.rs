@@ -193,7 +193,9 @@ impl Tcb {
     /// The window is reduced, for whatever reason: marks of what is in flight count no
     /// more, and the peer is told (RFC 3168 6.1.2).
     pub(crate) fn note_reduction(&mut self) {
-        let until = self.delivered + u64::from(self.snd.nxt.distance_from(self.snd.una));
+        // What is SACKed was delivered before.
+        let left = self.snd.nxt.distance_from(self.snd.una).saturating_sub(self.board.sacked);
+        let until = self.delivered + u64::from(left);
         if let Some(ecn) = self.ecn.as_mut().filter(|ecn| ecn.on) {
             // RFC 9768 3.1.5/9
             (ecn.until, ecn.reduced) = (until, ecn.accurate.is_none());

@@ -171,6 +171,26 @@ fn a_loss_in_the_same_window_reduces_no_further() {
     assert_eq!(p.tcb.info().ssthresh, cwnd);
 }
 
+/// What had been SACKed when the window was reduced counted twice, and marks behind it not at all.
+#[test]
+fn a_mark_behind_a_window_with_a_loss_counts() {
+    // RFC 3168 6.1.2/2
+    let mut p = agreed_by(Config { initial_window: 20, ..asking() });
+    p.send(60_000);
+    assert_eq!(p.out().len(), 20);
+    p.wait(50);
+    p.sack(1, &[(1001, 20_001)]);
+    assert!(p.out().iter().any(|o| o.1 == 1));
+    p.wait(50);
+    // All that was in flight at the loss is there, and more leaves.
+    p.say(".", 1, 20_001, 0);
+    assert!(p.out().iter().any(|o| o.1 >= 20_001));
+    let before = p.tcb.info().ssthresh;
+    p.wait(50);
+    p.input(with(header(".", 1, 22_001, 50_000), Flags::ECE), 0);
+    assert!(p.tcb.info().ssthresh < before, "{:?}", p.tcb.info());
+}
+
 #[test]
 fn a_loss_behind_a_reduction_that_was_undone_counts() {
     let mut p = agreed_by(Config { initial_window: 20, ..asking() });
