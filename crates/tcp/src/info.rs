@@ -114,7 +114,7 @@ pub struct Info {
     pub srtt: Duration,
     /// Its variation.
     pub rttvar: Duration,
-    /// The least round-trip time measured lately: in the last 34 s, and up to 35 s before.
+    /// The least round-trip time measured.
     pub min_rtt: Option<Duration>,
     /// The retransmission time-out, backed off.
     pub rto: Duration,

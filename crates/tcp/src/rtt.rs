@@ -1,15 +1,7 @@
 //! The round-trip time and the retransmission time-out (RFC 6298).
 
 use crate::Config;
-use wire::Instant;
 use wire::time::Duration;
-
-/// The least round trip is that of a period of 2^PERIOD ns (34 s) and the one before, so that each
-/// measurement counts for 34 to 69 s (RFC 8985 6.2 step 1: windowed, so that it adapts when a
-/// connection comes to a much longer path). Linux has 300 s, and for so long what is late on such
-/// a path goes twice. In a shorter one a window that fills a long queue might not come down once,
-/// and the queue would be taken for a part of the path.
-const PERIOD: u32 = 35;
 
 /// What is known of the round-trip time. Times are in microseconds: 32 bits of
 /// them are more than an hour.
@@ -21,24 +13,14 @@ pub(crate) struct Rtt {
     pub rttvar: u32,
     /// RTO, not backed off, and no more than there may be.
     rto: u32,
-    /// The least measurement of this period and the one before; `u32::MAX`: there is none.
+    /// The least measurement there was.
     pub min: u32,
-    /// The least of this period alone.
-    fresh: u32,
     /// The least of the variance that counts for the RTO, and the most that there may be of
     /// that.
     least: u32,
     most: u32,
     /// Time-outs in a row, each of which doubled the RTO.
     pub backoff: u8,
-    /// The number of this period, modulo 2^16.
-    period: u16,
-}
-
-/// The number of the period at `now`.
-#[inline]
-fn period(now: Instant) -> u16 {
-    (now.as_nanos() >> PERIOD) as u16
 }
 
 #[inline]
@@ -49,11 +31,10 @@ fn micros(d: Duration) -> u32 {
 }
 
 impl Rtt {
-    pub(crate) fn new(config: &Config, now: Instant) -> Rtt {
+    pub(crate) fn new(config: &Config) -> Rtt {
         let (least, most) = (micros(config.min_rto).max(1), micros(config.max_rto));
         let rto = micros(config.initial_rto).min(most);
-        let (min, fresh, period) = (u32::MAX, u32::MAX, period(now));
-        Rtt { srtt: 0, rttvar: 0, rto, min, fresh, least, most, backoff: 0, period }
+        Rtt { srtt: 0, rttvar: 0, rto, min: u32::MAX, least, most, backoff: 0 }
     }
 
     /// Takes a measurement in, microseconds. One below a microsecond says that two threads
@@ -64,9 +45,7 @@ impl Rtt {
         // RFC 8985 6.2/1
         // RFC 6298 2.2/1, 2.3/1, 2.3/2
         let r = rtt.clamp(1, u32::MAX / 16);
-        // What is less than `min` is less than `fresh`.
-        if r < self.fresh && rtt > 0 {
-            self.fresh = r;
+        if rtt > 0 {
             self.min = self.min.min(r);
         }
         if self.srtt == 0 {
@@ -85,25 +64,6 @@ impl Rtt {
         // RFC 6298 2.3/3
         let variance = (4 * self.rttvar).max(self.least);
         self.rto = self.srtt.saturating_add(variance).min(self.most);
-    }
-
-    /// A round trip is over. If it is the first of a period, what was measured before the last
-    /// one does not count any more.
-    #[inline]
-    pub(crate) fn round(&mut self, now: Instant) {
-        if period(now) != self.period {
-            self.begin_period(period(now));
-        }
-    }
-
-    #[cold]
-    fn begin_period(&mut self, period: u16) {
-        // RFC 8985 6.2/1
-        self.period = period;
-        if self.fresh < u32::MAX {
-            self.min = self.fresh;
-            self.fresh = u32::MAX;
-        }
     }
 
     /// The time-out, not backed off, microseconds.

@@ -33,11 +33,7 @@ impl Tcb {
     /// An acknowledgment has brought news: perhaps a round trip is over.
     #[inline]
     pub(crate) fn watch_window(&mut self, taken: &Taken, now: Instant) {
-        if !taken.round {
-            return;
-        }
-        self.rtt.round(now);
-        if taken.micros > 0 && self.congestion.window() > self.least_window() {
+        if taken.round && taken.micros > 0 && self.congestion.window() > self.least_window() {
             self.validate(now);
         }
     }

@@ -276,7 +276,7 @@ impl Tcb {
     #[inline(always)]
     fn delay_ack(&mut self, now: Instant) {
         if self.timers.delayed_ack == Instant::FAR_FUTURE {
-            self.timers.delayed_ack = now.after_nanos(self.acks.delay.into());
+            self.timers.delayed_ack = now.after_nanos(self.acks.delay);
         }
     }
 }
