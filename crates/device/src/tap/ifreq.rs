@@ -215,9 +215,33 @@ pub(super) fn skip_dad(name: &str) {
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/accept_dad"), "0");
 }
 
+/// Does the kernel still look whether others have this address of an interface of its own?
+pub(super) fn is_tentative(address: Ipv6Addr) -> bool {
+    let all = std::fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap_or_default();
+    let hex = format!("{:032x}", address.to_bits());
+    all.lines().any(|line| says_tentative(line, &hex))
+}
+
+/// Is it a line of `if_inet6` for this address, with the flag `IFA_F_TENTATIVE`?
+fn says_tentative(line: &str, hex: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let flags = words.next().filter(|word| *word == hex).and_then(|_| words.nth(3));
+    flags.and_then(|flags| u32::from_str_radix(flags, 16).ok()).is_some_and(|f| f & 0x40 != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tentative_addresses() {
+        let hex = format!("{:032x}", "fd99::1".parse::<Ipv6Addr>().expect("one").to_bits());
+        let line = |flags| format!("fd990000000000000000000000000001 03 40 00 {flags} ana-test");
+        assert!(says_tentative(&line("c0"), &hex));
+        assert!(!says_tentative(&line("80"), &hex));
+        let other = line("c0").replace("0001 ", "0002 ");
+        assert!(!says_tentative(&other, &hex) && !says_tentative("", &hex));
+    }
 
     #[test]
     fn names_and_masks() {

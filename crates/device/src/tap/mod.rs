@@ -22,7 +22,7 @@ use rustix::io::ioctl_fionbio;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
@@ -452,7 +452,7 @@ fn make(medium: Medium, config: &Config, name: &str) -> Result<(EthernetAddress,
     }
     let ethernet = control.ethernet(name).map_err(step("Ethernet address"))?;
     control.set_up(name, true).map_err(step("bring up"))?;
-    if let Some((address, _)) = config.kernel_address.filter(|_| speaks_v6) {
+    if let Some((IpAddr::V6(address), _)) = config.kernel_address {
         wait_until_usable(address);
     }
     Ok((ethernet, config.mtu))
@@ -460,9 +460,10 @@ fn make(medium: Medium, config: &Config, name: &str) -> Result<(EthernetAddress,
 
 /// Waits until the kernel uses an address of its own. For a moment it looks at a new one of IPv6,
 /// even if that is not to be checked, and who connects meanwhile has another source.
-fn wait_until_usable(address: IpAddr) {
+fn wait_until_usable(address: Ipv6Addr) {
     for _ in 0..1000 {
-        if UdpSocket::bind((address, 0)).is_ok() {
+        // That a socket may be bound to it says nothing where it may to any (`ip_nonlocal_bind`).
+        if UdpSocket::bind((address, 0)).is_ok() && !ifreq::is_tentative(address) {
             return;
         }
         thread::sleep(Duration::from_millis(1));
