@@ -389,7 +389,6 @@ async fn conversation<K: Kernel>(session: UdpSession, way: Arc<Way>) {
         Ok(opened) => opened,
         Err(error) => return way.failed(&error),
     };
-    way.tally.went_well();
     way.tally.sessions.fetch_add(1, Ordering::Relaxed);
     // The proxy's relay is gone, or the way to it.
     let told = |error: io::Error| {
@@ -406,7 +405,11 @@ async fn conversation<K: Kernel>(session: UdpSession, way: Arc<Way>) {
                 Err(error) => Err(error),
             },
             payload = association.receive(&to) => match payload {
-                Ok(payload) => session.send(&payload).await.map(|_| ()),
+                Ok(payload) => {
+                    // Not before: a relay that is gone would be told of once for each session.
+                    way.tally.went_well();
+                    session.send(&payload).await.map(|_| ())
+                }
                 Err(error) => Err(told(error)),
             },
         };
