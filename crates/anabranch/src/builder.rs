@@ -351,10 +351,12 @@ impl Builder {
         self
     }
 
-    /// Bytes of memory that all connections of the stack may hold together: buffers,
-    /// what came and was not read, and themselves. Above three quarters of it windows
-    /// stop opening and what came out of order goes; above all of it new connections
-    /// are refused, while established ones go on. Default: a quarter of the machine's
+    /// Bytes of memory that all connections of the stack may hold together
+    /// ([`Stack::memory`](crate::Stack::memory)): buffers,
+    /// what came and was not read, and themselves. Above three quarters of it each may have an eighth
+    /// of what is left, each way. Above all of it what came out of order goes, data that would wait
+    /// unread is refused though its window was told, and so are new connections, while established ones go on, with
+    /// 8 KiB each way. Default: a quarter of the machine's
     /// memory. Datagrams and fragments have bounds of their own.
     pub fn memory(mut self, bytes: usize) -> Builder {
         self.config.memory = bytes;

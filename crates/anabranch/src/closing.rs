@@ -1,11 +1,12 @@
 //! [`Closing`]: connections whose end is under way, and datagrams that have not left, for a
 //! stack that waits for them before it stops.
 
-use net::Neighbourhood;
+use net::{Account, Neighbourhood};
 use platform::atomic::{AtomicBool, AtomicUsize, Ordering};
 use platform::{Condvar, Instant, Mutex, thread, thread_local};
 use std::sync::Arc;
 use std::time::Duration;
+use tcp::Pressure;
 
 /// How often it is looked whether datagrams still wait for neighbours.
 const LOOK: Duration = Duration::from_millis(1);
@@ -15,6 +16,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// were dropped while units may still have to send what they were given.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
+    /// What connections hold together, those that are closing too.
+    account: Arc<Account>,
     count: AtomicUsize,
     /// A thread waits for `count` to become 0.
     waiting: AtomicBool,
@@ -25,6 +28,17 @@ pub(crate) struct Closing {
 }
 
 impl Closing {
+    /// For a stack whose connections have this account.
+    pub(crate) fn new(account: Arc<Account>) -> Closing {
+        Closing { account, ..Closing::default() }
+    }
+
+    /// Bytes that one connection may have written and not sent, as scarce as memory is now.
+    #[inline]
+    pub(crate) fn most_written(&self) -> usize {
+        (self.account.pressure().most() as usize).max(Pressure::LEAST)
+    }
+
     /// One more.
     pub(crate) fn begin(&self) {
         self.count.fetch_add(1, Ordering::SeqCst);

@@ -142,6 +142,7 @@ impl Stack {
         };
         let bound = [bound(), bound()];
         let servers = Arc::<Servers>::default();
+        let closing = Arc::new(Closing::new(config.account.clone()));
         resolver.know_interfaces(&names);
         let host = Arc::new(Held::new(config.clone(), names, servers.clone(), clock, watching));
         let follower: Arc<dyn Follow> = host.clone();
@@ -162,7 +163,7 @@ impl Stack {
             ended: AtomicBool::new(false),
             #[cfg(feature = "control")]
             companion: std::sync::OnceLock::new(),
-            closing: Arc::default(),
+            closing,
             drain,
             resolver,
             servers,
@@ -174,6 +175,12 @@ impl Stack {
     /// The host's addresses and routes, which can be changed while the stack runs.
     pub fn host(&self) -> Host {
         Host::new(self.0.host.clone())
+    }
+
+    /// Bytes of memory that connections hold, about: buffers, what came and was not read, and themselves;
+    /// what [`Builder::memory`](crate::Builder::memory) bounds.
+    pub fn memory(&self) -> usize {
+        self.0.config.account.memory()
     }
 
     /// What all units have counted.

@@ -196,6 +196,10 @@ pub struct Config {
     /// Bytes of memory that the connections of all units may hold together
     /// ([`tcp::Pressure`]). Default: no bound.
     pub memory: usize,
+    /// Bytes that they may hold beyond that before new connections are refused: what keeps
+    /// each of a bounded number going. It is a hard bound then, so what peers were promised counts
+    /// as if it were there. Default: none; new connections are refused when all is used.
+    pub memory_reserve: Option<usize>,
     /// The most connections of all units whose application is gone. One more is reset.
     pub max_orphans: usize,
     /// What all units of the host use together.
@@ -251,6 +255,7 @@ impl Config {
             express: true,
             syn_cookies: true,
             memory: usize::MAX,
+            memory_reserve: None,
             max_orphans: 1 << 16,
             account: Arc::default(),
             groups: Arc::new(Groups::new(!seed)),

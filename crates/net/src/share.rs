@@ -1,6 +1,6 @@
 //! [`Share`]: what one unit knows of its host's [`Account`], and what it has not told yet.
 
-use crate::account::Account;
+use crate::account::{Account, Untold};
 use crate::config::{Config, Unit};
 use crate::connections::{ConnId, Connection};
 use std::sync::Arc;
@@ -17,12 +17,17 @@ const LEAST_PRESSED: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Share {
     account: Arc<Account>,
-    limit: usize,
+    /// See [`Config::memory_reserve`].
+    reserve: Option<usize>,
     max_orphans: usize,
-    /// Bytes that the account has not heard of.
-    untold: i64,
+    /// What the account has not heard of.
+    untold: Untold,
     /// As many bytes are told.
     slack: i64,
+    /// How scarce memory was when the account was last asked.
+    pressure: Pressure,
+    /// Bytes that have come to connections since all had a turn: not all of them are counted.
+    coming: i64,
     /// Connections that were told to hold less.
     pressed: Vec<ConnId>,
     /// When there are so many, those that have ended go.
@@ -31,52 +36,78 @@ pub(crate) struct Share {
 
 impl Share {
     pub(crate) fn new(config: &Config, unit: Unit) -> Share {
+        config.account.set_limit(config.memory);
         let share = config.memory / 64 / usize::from(unit.count.max(1));
         Share {
             account: config.account.clone(),
-            limit: config.memory,
+            reserve: config.memory_reserve,
             max_orphans: config.max_orphans,
-            untold: 0,
+            untold: Untold::default(),
             slack: i64::try_from(share).unwrap_or(SLACK.0).clamp(SLACK.1, SLACK.0),
+            pressure: Pressure::NONE,
+            coming: 0,
             pressed: Vec::new(),
             most_pressed: 0,
         }
     }
 
-    /// How scarce memory is.
-    #[inline]
-    pub(crate) fn pressure(&self) -> Pressure {
-        let used = self.account.memory();
-        if used <= self.limit - self.limit / 4 {
-            Pressure::None
-        } else if used <= self.limit {
-            Pressure::Some
-        } else {
-            Pressure::Full
+    /// The unit has one connection of many, each of a bounded number with a unit of its own.
+    pub(crate) fn is_of_guest(&mut self) {
+        if self.reserve.is_some() {
+            self.slack = SLACK.1;
         }
+    }
+
+    /// Asks the account how scarce memory is.
+    #[inline]
+    pub(crate) fn ask(&mut self) {
+        self.pressure = self.account.pressure_with(self.untold);
+    }
+
+    /// All that has come is counted.
+    #[inline]
+    pub(crate) fn all_had_a_turn(&mut self) {
+        self.coming = 0;
+    }
+
+    /// Is there no memory for another connection?
+    pub(crate) fn is_full(&self) -> bool {
+        self.account.is_full(self.reserve.unwrap_or(0))
+    }
+
+    /// Tells a connection to which so many bytes come how scarce memory is.
+    #[inline]
+    pub(crate) fn comes<U>(&mut self, connection: &mut Connection<U>, bytes: usize) {
+        self.coming += bytes as i64;
+        if self.coming > self.slack {
+            let memory = self.untold.memory + self.coming;
+            self.pressure = self.account.pressure_with(Untold { memory, ..self.untold });
+        }
+        self.press(connection);
     }
 
     /// Tells a connection whose turn it is how scarce memory is.
     #[inline]
-    pub(crate) fn press<U>(&mut self, connection: &mut Connection<U>, pressure: Pressure) {
-        if connection.tcb.pressure() != pressure {
-            if connection.tcb.pressure() == Pressure::None {
-                self.pressed.push(connection.id);
-            }
-            connection.tcb.set_pressure(pressure);
+    pub(crate) fn press<U>(&mut self, connection: &mut Connection<U>) {
+        if connection.tcb.pressure() != self.pressure {
+            self.tell_pressure(connection);
         }
+    }
+
+    #[cold]
+    fn tell_pressure<U>(&mut self, connection: &mut Connection<U>) {
+        if connection.tcb.pressure() == Pressure::NONE {
+            self.pressed.push(connection.id);
+        }
+        connection.tcb.set_pressure(self.pressure);
     }
 
     /// Those that were told to hold less, once there is enough again. Until then names of
     /// connections that are not `here` any more go, so that there are not more than twice
     /// the connections: scarcity may last while others come and go.
     #[inline]
-    pub(crate) fn relieved(
-        &mut self,
-        pressure: Pressure,
-        here: impl FnMut(&ConnId) -> bool,
-    ) -> Vec<ConnId> {
-        if pressure == Pressure::None {
+    pub(crate) fn relieved(&mut self, here: impl FnMut(&ConnId) -> bool) -> Vec<ConnId> {
+        if self.pressure == Pressure::NONE {
             return std::mem::take(&mut self.pressed);
         }
         if self.pressed.len() >= self.most_pressed.max(LEAST_PRESSED) {
@@ -95,6 +126,9 @@ impl Share {
             self.add(memory as i64 - connection.counted.memory as i64);
             connection.counted.memory = memory;
         }
+        if self.reserve.is_some() {
+            self.promises(connection, connection.tcb.promised());
+        }
         let orphan = connection.tcb.is_orphan();
         if orphan == connection.counted.orphan {
             return false;
@@ -108,8 +142,30 @@ impl Share {
         orphans.fetch_add(1, Ordering::Relaxed) >= self.max_orphans
     }
 
+    /// So many bytes may come to the connection at once, as its peer has heard.
+    fn promises<U>(&mut self, connection: &mut Connection<U>, bytes: u32) {
+        let before = std::mem::replace(&mut connection.counted.promised, bytes);
+        self.untold.promised += i64::from(bytes) - i64::from(before);
+        if self.untold.promised.abs() >= self.slack {
+            self.tell();
+        }
+    }
+
+    /// Does what the connection was promised count?
+    #[inline]
+    pub(crate) fn has_promised<U>(&self, connection: &Connection<U>) -> bool {
+        self.reserve.is_some() && connection.counted.promised > 0
+    }
+
+    /// The connection is silent. What it was promised counts again with its next turn: most of
+    /// those that are silent will not all at once be sent much, and not read it.
+    pub(crate) fn rests<U>(&mut self, connection: &mut Connection<U>) {
+        self.promises(connection, 0);
+    }
+
     /// The connection has ended.
     pub(crate) fn forget<U>(&mut self, connection: &mut Connection<U>) {
+        self.promises(connection, 0);
         let counted = std::mem::take(&mut connection.counted);
         self.add(-(counted.memory as i64));
         if counted.orphan {
@@ -125,15 +181,15 @@ impl Share {
 
     #[inline]
     fn add(&mut self, bytes: i64) {
-        self.untold += bytes;
-        if self.untold.abs() >= self.slack {
+        self.untold.memory += bytes;
+        if self.untold.memory.abs() >= self.slack {
             self.tell();
         }
     }
 
     fn tell(&mut self) {
-        let bytes = std::mem::take(&mut self.untold);
-        self.account.memory.fetch_add(bytes, Ordering::Relaxed);
+        self.account.tell(std::mem::take(&mut self.untold));
+        self.ask();
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Flags {
     /// A RST has to be sent: the connection was aborted.
     pub abort_due: bool,
     /// How scarce memory is.
-    pub pressure: Pressure,
+    pub pressure: crate::Pressure,
     /// [`crate::Tcb::poll_transmit`] may have something to say.
     pub dirty: bool,
     /// What the window lets go of leaves at a rate, by the pacer of [`crate::congestion::Validation`].
@@ -61,7 +61,7 @@ impl Flags {
             probe_due: false,
             override_sws: false,
             abort_due: false,
-            pressure: Pressure::None,
+            pressure: crate::Pressure::NONE,
             dirty: true,
             paced: false,
         }
@@ -132,16 +132,4 @@ pub(crate) struct Early {
     pub most: u16,
     /// See `most`.
     pub len: u32,
-}
-
-/// How scarce memory is, on the whole host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pressure {
-    /// There is enough.
-    #[default]
-    None,
-    /// Windows stop opening, and what came out of order goes.
-    Some,
-    /// There is none left: as before, and next to nothing is queued for sending.
-    Full,
 }

@@ -1,12 +1,53 @@
 //! What a connection does where memory is scarce.
 
-use crate::{Pressure, Tcb};
+use crate::Tcb;
+use wire::Seq;
 
 /// Segments that a peer may always send, and that may always be queued: a connection
 /// goes on, however little there is.
 const SEGMENTS: u32 = 4;
-/// Bytes that may be queued while memory is scarce.
-const QUEUED: u32 = 64 * 1024;
+
+/// How scarce memory is, on the whole host: how much a connection may hold each way, as a power of
+/// two. A connection goes on, however little that is: see [`Pressure::LEAST`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Pressure(u8);
+
+impl Pressure {
+    /// There is enough: as much as is configured.
+    pub const NONE: Pressure = Pressure(u8::MAX);
+    /// There is none left. Data that would wait unread is refused though its window was told, and
+    /// what came out of order goes.
+    pub const FULL: Pressure = Pressure(0);
+
+    /// Bytes that a connection may have each way in any case: four segments at most, and one at
+    /// least, however long.
+    pub const LEAST: usize = 8 * 1024;
+
+    /// A connection may hold `bytes` each way, rounded down to a power of two.
+    pub fn up_to(bytes: usize) -> Pressure {
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Pressure(bytes.checked_ilog2().map_or(1, |bits| bits.max(1) as u8))
+    }
+
+    /// Bytes that a connection may hold each way, beyond those that it always may.
+    #[inline]
+    pub fn most(self) -> u32 {
+        match self {
+            Pressure::NONE => u32::MAX,
+            Pressure(bits) => 1 << bits,
+        }
+    }
+}
+
+impl std::fmt::Debug for Pressure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Pressure::NONE => f.write_str("None"),
+            Pressure::FULL => f.write_str("Full"),
+            some => write!(f, "UpTo({})", some.most()),
+        }
+    }
+}
 
 impl Tcb {
     /// How scarce memory is, as far as the connection has been told.
@@ -16,16 +57,29 @@ impl Tcb {
     }
 
     /// Tells the connection how scarce memory is. The edge that its window has told stays
-    /// where it is; SACK has told of data that goes now, which RFC 2018 8 allows.
+    /// where it is. If there is none left, data goes of which SACK has told, as RFC 2018 8 allows.
     pub fn set_pressure(&mut self, pressure: Pressure) {
         // RFC 2018 8/1
         self.flags.pressure = pressure;
-        if pressure == Pressure::None {
-            self.after_read();
-        } else {
+        if pressure == Pressure::FULL {
             self.assembler = None;
+        } else {
+            self.after_read();
         }
         self.check_touched();
+    }
+
+    /// There is no memory left: what runs over what may wait is refused, though its window was
+    /// told. So the window shrinks, which a sender has to bear (RFC 9293 3.8.6, MUST-34), and opens
+    /// again for who reads, at once: a sender that takes the data for lost would come back much
+    /// later.
+    pub(crate) fn refuse_beyond(&mut self, end: Seq) {
+        if self.flags.pressure == Pressure::FULL {
+            let edge = self.rcv.nxt + self.free();
+            if end.after(edge) && self.rcv.edge.after(edge) {
+                self.rcv.edge = edge;
+            }
+        }
     }
 
     /// Bytes of memory that the connection holds: its own, that of its buffers, what it knows of
@@ -39,6 +93,12 @@ impl Tcb {
         } else {
             held + self.memory_beside()
         }
+    }
+
+    /// Bytes that may come at once, as the peer has heard: those of the window.
+    #[inline]
+    pub fn promised(&self) -> u32 {
+        self.rcv.edge.distance_from(self.rcv.nxt)
     }
 
     /// Bytes for what came out of order, and for what is known of what is in flight.
@@ -66,26 +126,26 @@ impl Tcb {
     #[inline]
     pub(crate) fn pressed_window(&self) -> u32 {
         match self.flags.pressure {
-            Pressure::None => u32::MAX,
-            _ => self.pressed_segments(),
+            Pressure::NONE => u32::MAX,
+            pressure => pressed(pressure, self.rcv.mss.into()),
         }
-    }
-
-    #[cold]
-    fn pressed_segments(&self) -> u32 {
-        SEGMENTS * u32::from(self.rcv.mss)
     }
 
     /// The most bytes worth queueing.
     #[inline]
     pub fn queue_limit(&self) -> usize {
-        let most = match self.flags.pressure {
-            Pressure::None => u32::MAX,
-            Pressure::Some => QUEUED,
-            Pressure::Full => SEGMENTS * self.mss(),
-        };
-        most as usize
+        match self.flags.pressure {
+            Pressure::NONE => u32::MAX as usize,
+            pressure => pressed(pressure, self.mss()) as usize,
+        }
     }
+}
+
+/// Bytes that a connection may hold one way, whose segments are of `mss`.
+#[cold]
+fn pressed(pressure: Pressure, mss: u32) -> u32 {
+    let least = (SEGMENTS * mss).min(Pressure::LEAST as u32).max(mss);
+    pressure.most().max(least)
 }
 
 #[cfg(test)]

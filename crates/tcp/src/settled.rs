@@ -40,6 +40,7 @@ impl Tcb {
             && self.board.fack == self.snd.una
             && self.rcv.fin.is_none()
             && !self.flags.released
+            && self.flags.pressure != crate::Pressure::FULL
             && self.has_nothing_to_tell()
     }
 

@@ -36,6 +36,13 @@ impl Tcb {
         self.flags.passive
     }
 
+    /// Does it wait for nothing that would have to come soon? The look at a peer that says nothing
+    /// (RFC 9293 3.8.4) is not that.
+    pub fn is_silent(&self) -> bool {
+        let waits = self.congestion.pacer().is_some_and(|pacer| pacer.deadline().is_some());
+        !waits && !self.flags.paced && self.timers.is_silent()
+    }
+
     /// Lets go of memory that only a busy connection needs. To be called when
     /// the connection has been silent for a while; it costs it a few allocations
     /// when it speaks again.

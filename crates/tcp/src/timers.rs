@@ -76,6 +76,12 @@ impl Timers {
             || self.linger < at
     }
 
+    /// Is none of them on but that of a peer that says nothing?
+    pub(crate) fn is_silent(&self) -> bool {
+        let others = Timers { keepalive: Instant::FAR_FUTURE, ..*self };
+        others.next().is_none()
+    }
+
     #[inline]
     pub(crate) fn set_retransmit(&mut self, kind: Retransmit, at: Instant) {
         self.kind = kind;

@@ -2,7 +2,7 @@
 //! the buffer meanwhile.
 
 use crate::config::window_shift;
-use crate::{Pressure, State, Tcb};
+use crate::{State, Tcb};
 use wire::time::Duration;
 
 /// A round trip in which an application does not see to it that the next data is there:
@@ -28,8 +28,8 @@ impl Tcb {
         (self.rcv.tuned_from, self.rcv.tuned_at) = (read, self.now);
         // Without scaling there is no larger window to tell.
         let told = u32::from(u16::MAX) << self.rcv.shift;
-        let most = self.rcv.most.min(told.max(self.rcv.limit));
-        if took <= round && self.flags.pressure == Pressure::None {
+        let most = self.rcv.most.min(told).min(self.pressed_window()).max(self.rcv.limit);
+        if took <= round {
             self.rcv.limit = self.rcv.limit.saturating_mul(2).min(most);
         }
     }

@@ -4,10 +4,20 @@ use super::rates::Rates;
 use crate::builder::Bounds;
 use crate::socket::SessionLimits;
 use std::time::Duration;
+use tcp::Pressure;
 
-/// What a connection takes beside its buffers: its TCB, its socket, and a block each way
-/// that is partly filled. An estimate.
-const CONNECTION: usize = 16 * 1024;
+/// What a connection takes beside its buffers: its TCB, its socket, and its places in
+/// tables. An estimate.
+const CONNECTION: usize = 4 * 1024;
+/// What a connection may hold where there is no memory left, so that it goes on: what came and
+/// is not read takes at most twice its bytes, and so much may be written.
+const LEAST: usize = 3 * Pressure::LEAST;
+/// Bytes that a connection is ready to receive at first where memory is bounded: 100 Mbit/s over 20 ms.
+/// What the path needs beyond that follows, if it is read.
+const FIRST: usize = 256 * 1024;
+/// Buffers are at most so much smaller than what all connections have together, so that one that
+/// is not read, or does not read, leaves room for the others.
+const SHARES: usize = 8;
 /// What a session takes beside its datagrams. An estimate.
 const SESSION: usize = 1024;
 /// What the stack takes at rest: threads, tables, blocks that wait to be used again. An
@@ -36,8 +46,13 @@ pub struct Limits {
     /// Bytes that a connection may hold each way: received and not read, and written and
     /// not acknowledged. It bounds the throughput over long paths: 1 MiB is some 400 Mbit/s over 20 ms. Default: 6 MiB,
     /// of which a connection takes what its path needs, as long as all together stay within
-    /// [`Builder::memory`](crate::Builder::memory).
+    /// [`Limits::tcp_bytes`].
     pub buffer: usize,
+    /// Bytes of memory that all TCP connections together may hold, as for
+    /// [`Builder::memory`](crate::Builder::memory). Above three quarters of it each may have a part of what is left.
+    /// When there is none left, each goes on with 8 KiB each way (one segment, if that is longer): data that would
+    /// wait unread beyond it is refused, and comes again. Default: what the builder says.
+    pub tcp_bytes: usize,
     /// Most UDP sessions at a time. Datagrams beyond are dropped.
     pub sessions: usize,
     /// Bytes of memory that unread datagrams of one session may hold.
@@ -62,6 +77,7 @@ impl Default for Limits {
         Limits {
             connections: 1 << 16,
             buffer: 6 << 20,
+            tcp_bytes: usize::MAX,
             sessions: 1 << 14,
             session_bytes: 256 << 10,
             datagram_bytes: 16 << 20,
@@ -89,6 +105,7 @@ macro_rules! setters {
 setters! {
     with_connections connections: usize,
     with_buffer buffer: usize,
+    with_tcp_bytes tcp_bytes: usize,
     with_sessions sessions: usize,
     with_session_bytes session_bytes: usize,
     with_datagram_bytes datagram_bytes: usize,
@@ -99,23 +116,34 @@ setters! {
 }
 
 impl Limits {
-    /// Bytes of memory that the stack holds at most, if every connection has its buffers
-    /// full both ways and every session as much as it may: the worst case, of which a
+    /// Bytes of memory that the stack holds at most, if connections hold all that they may
+    /// together and every session as much as it may: the worst case, of which a
     /// usual load needs a small part. What the program itself keeps is not in it.
     pub fn memory(&self) -> usize {
         // Unread bytes hold at most twice as much memory, however small segments were.
-        let connection = 3 * self.buffer + CONNECTION;
+        let full = self.connections.saturating_mul(3 * self.buffer + CONNECTION);
+        let together = self.tcp_bytes.saturating_add(self.reserve());
         let datagrams = 2 * self.datagram_bytes + self.sessions * SESSION;
         // UDP's way out holds 1 MiB, for all sessions together.
-        self.connections
-            .saturating_mul(connection)
+        full.min(together)
             .saturating_add(datagrams + 2 * self.raw_bytes)
             .saturating_add(self.fragment_bytes + REST + (1 << 20))
     }
 
-    /// Limits such that [`Limits::memory`] is at most `bytes`, for 8 MiB and more: 256
-    /// connections with as large buffers as that leaves, and more connections
-    /// once these are 256 KiB; 1024 UDP sessions, and more from 16 MiB on, as many as a sixteenth of it has room for.
+    /// Do connections have a bound together that their number follows from?
+    fn is_hard(&self) -> bool {
+        self.tcp_bytes != usize::MAX
+    }
+
+    /// Bytes that keep all connections going when there are no others left.
+    fn reserve(&self) -> usize {
+        self.connections.saturating_mul(CONNECTION + LEAST)
+    }
+
+    /// Limits such that [`Limits::memory`] is at most `bytes`, for 8 MiB and more. Two thirds of what
+    /// the others leave keep connections going, 28 KiB each, which says how many there may be; one third is
+    /// what they hold beyond that together, and each of them an eighth of it at most each way. There are 1024 UDP
+    /// sessions, and more from 16 MiB on, as many as a sixteenth of it has room for.
     pub fn within(bytes: usize) -> Limits {
         let limits = Limits {
             sessions: (bytes / (16 * SESSION)).clamp(1024, 1 << 14),
@@ -124,19 +152,21 @@ impl Limits {
             raw_bytes: (bytes / 128).min(1 << 20),
             fragment_bytes: bytes / 64,
             connections: 0,
-            buffer: 0,
             ..Limits::default()
         };
         let left = bytes.saturating_sub(limits.memory());
-        let least: usize = 256;
-        let buffer = (left / least).saturating_sub(CONNECTION) / 3;
-        let buffer = buffer.clamp(4096, 256 << 10);
-        Limits { buffer, connections: (left / (3 * buffer + CONNECTION)).max(1), ..limits }
+        let connections = (left / 3 * 2 / (CONNECTION + LEAST)).max(1);
+        let tcp_bytes = left / 3;
+        let buffer = (tcp_bytes / SHARES).clamp(Pressure::LEAST, limits.buffer);
+        Limits { buffer, tcp_bytes, connections, ..limits }
     }
 
     pub(super) fn of_stack(&self) -> Bounds {
         Bounds {
             buffer: self.buffer,
+            first: if self.is_hard() { FIRST } else { self.buffer },
+            memory: self.tcp_bytes,
+            reserve: self.is_hard().then(|| self.reserve()),
             connections: self.connections,
             fragment_bytes: self.fragment_bytes,
         }
@@ -162,6 +192,14 @@ mod tests {
             let limits = Limits::within(mib << 20);
             assert!(limits.memory() <= mib << 20, "{mib}: {limits:?}");
             assert!(limits.memory() > (mib << 20) * 7 / 8, "{mib}: {limits:?}");
+        }
+        // So many connections, and so many bytes for one each way.
+        for (mib, connections, kib) in
+            [(8, 30, 53), (15, 185, 320), (50, 900, 1500), (256, 5100, 6144)]
+        {
+            let limits = Limits::within(mib << 20);
+            assert!(limits.connections >= connections, "{mib}: {limits:?}");
+            assert!(limits.buffer >> 10 >= kib, "{mib}: {limits:?}");
         }
         assert!(Limits::default().memory() > 1 << 30);
     }

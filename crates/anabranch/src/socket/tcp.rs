@@ -409,7 +409,9 @@ impl State {
         if self.notsent + self.unsent_bytes >= self.notsent_lowat {
             return 0;
         }
-        self.send_buffer.saturating_sub(self.queued + self.unsent_bytes)
+        // How scarce memory is, who last had a turn long ago has not heard.
+        let most = self.send_buffer.min(self.closing.most_written());
+        most.saturating_sub(self.queued + self.unsent_bytes)
     }
 
     /// Tells what TCP knows, if somebody has asked.

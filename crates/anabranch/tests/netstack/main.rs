@@ -3,6 +3,7 @@
 #![cfg(not(shuttle))]
 
 mod any_address;
+mod bounded;
 mod ends;
 mod memory;
 mod raw;

@@ -1,6 +1,7 @@
 //! `anabranch tunnel`: all that the kernel sends to a TUN device, by way of a proxy.
 
 mod carry;
+mod descriptors;
 mod dns;
 mod http;
 mod kernel;
@@ -191,6 +192,7 @@ impl Way {
 /// [`Failure`]; nothing is left behind then.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let threads = args.threads()?;
+    descriptors::raise();
     let mut runtime = match threads {
         // It waits for signals alone.
         Threads::Own => tokio::runtime::Builder::new_current_thread(),

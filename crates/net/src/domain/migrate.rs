@@ -21,6 +21,7 @@ impl<A: Application> Domain<A> {
         let conns = OwnedTable::for_guests(unit.index, generation, &config);
         let mut domain = Domain::with_connections(config, unit, app, conns);
         domain.transport.residence = Residence::Guest { calls: Vec::new() };
+        domain.transport.share.is_of_guest();
         domain
     }
 

@@ -2,6 +2,8 @@ use crate::connections::Connections;
 use crate::harness::*;
 use crate::{Call, DropReason};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
 use wire::FlowKey;
 use wire::Seq;
 use wire::tcp::{Flags, Header, Options};
@@ -118,4 +120,77 @@ fn scarcity_that_lasts_costs_nothing_for_those_that_are_gone() {
     }
     assert_eq!(host.domain.connections().len(), 0);
     assert!(host.domain.pressed() <= 64 + 1, "{}", host.domain.pressed());
+}
+
+/// Bytes that peers may send at once, as the account knows.
+fn promised(host: &Host) -> i64 {
+    host.config().account.promised.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// A host that may use a megabyte, for so many connections as it has room for otherwise.
+fn bounded() -> Host {
+    let mut host = Host::new(|config| {
+        (config.memory, config.memory_reserve) = (1 << 20, Some(1 << 20));
+        let tcp = tcp::Config::default().with_receive_buffer(16_000);
+        let tcp = tcp.with_max_receive_buffer(60_000);
+        config.tcp =
+            Arc::new(tcp.with_keepalive(Some(tcp::Keepalive::new(Duration::from_secs(60)))));
+    });
+    host.call(Call::Listen(end(Ipv4Addr::UNSPECIFIED, 80), ()));
+    host
+}
+
+#[test]
+fn what_was_promised_counts_until_the_connection_is_silent() {
+    let mut host = bounded();
+    // Its window is to open.
+    let speak = |host: &mut Host, port, ack, seq| {
+        let flow = FlowKey { local: end(US, 80), remote: end(PEER, port) };
+        let conns = host.domain.connections_mut();
+        conns.with_flow(&flow, |c| c.tcb.set_receive_buffer(60_000));
+        host.take(&segment(port, Flags::ACK.with(Flags::PSH), seq, ack, &[7; 1000]));
+        info(host, port).receive_window
+    };
+    let mut windows = Vec::new();
+    let acks: Vec<_> = (1000..1030).map(|port| (port, open(&mut host, port))).collect();
+    for &(port, ack) in &acks {
+        windows.push(speak(&mut host, port, ack, 1));
+    }
+    assert!(windows[..5].iter().all(|window| *window >= 59_000), "{windows:?}");
+    // They share what is left: first each has less than the one before it, in the end four segments.
+    assert!(windows[20..].iter().all(|window| *window < 20_000), "{windows:?}");
+    assert!((700_000..1_048_576).contains(&promised(&host)), "{}", promised(&host));
+    // All of it is read, so nothing is held; and the peers are silent, though there is keep-alive.
+    for _ in 0..5 {
+        host.wait(Duration::from_secs(1));
+    }
+    assert!(promised(&host) < 10_000, "{}", promised(&host));
+    assert!(host.domain.app.rested >= 30);
+    let &(port, ack) = acks.last().expect("thirty");
+    assert!(speak(&mut host, port, ack, 1001) >= 59_000);
+    assert!(promised(&host) > 50_000);
+    for _ in 0..5 {
+        host.wait(Duration::from_secs(1));
+    }
+    assert!(promised(&host) < 10_000, "{}", promised(&host));
+    // Those that are over were promised nothing.
+    for &(port, ack) in &acks {
+        let seq = if port == acks.last().expect("thirty").0 { 2001 } else { 1001 };
+        host.take(&segment(port, Flags::RST, seq, ack, b""));
+    }
+    assert_eq!(host.domain.connections().len(), 0);
+    assert!(promised(&host).abs() < 10_000, "{}", promised(&host));
+}
+
+#[test]
+fn others_are_taken_as_long_as_there_is_a_reserve_for_them() {
+    for (reserve, taken) in [(None, false), (Some(1 << 20), true)] {
+        let mut host = Host::new(|config| {
+            (config.memory, config.memory_reserve) = (1 << 20, reserve);
+        });
+        host.call(Call::Listen(end(Ipv4Addr::UNSPECIFIED, 80), ()));
+        host.config().account.memory.fetch_add(1_100_000, std::sync::atomic::Ordering::Relaxed);
+        let answers = host.take(&segment(1000, Flags::SYN, 0, Seq(0), b""));
+        assert_eq!(!answers.is_empty(), taken);
+    }
 }

@@ -4,7 +4,7 @@ use super::{Cx, Transport};
 use crate::application::{Application, Call, ConnectError};
 use crate::connections::{ConnId, Connection, Connections, OpenError};
 use crate::ip::{Route, Routes};
-use tcp::{Pressure, Tcb};
+use tcp::Tcb;
 use wire::tcp::mss_for;
 use wire::{Address, Endpoint, FlowKey, Seq};
 
@@ -103,7 +103,7 @@ impl<A: Application> Transport<A> {
         let Some(route) = self.route_to(address, remote, routes) else {
             return Err((user, ConnectError::NoRoute));
         };
-        if self.share.pressure() == Pressure::Full {
+        if self.share.is_full() {
             return Err((user, ConnectError::NoMemory));
         }
         if let Some(why) = self.residence.refusal() {

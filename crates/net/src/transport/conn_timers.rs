@@ -38,6 +38,12 @@ impl ConnTimers {
         }
     }
 
+    /// Has the connection looked at in a second, or before: it may rest by then, though it has no
+    /// deadline.
+    pub(crate) fn look_later<U>(&mut self, connection: &mut Connection<U>, now: Instant) {
+        self.look_at(connection, now + LATER, now);
+    }
+
     /// Makes sure that the wheel has an entry no later than `deadline`, or than a few milliseconds
     /// from now.
     #[inline(always)]

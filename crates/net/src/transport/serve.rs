@@ -10,7 +10,7 @@ use crate::down::Below;
 use crate::observe::Layer;
 use crate::way::Way;
 use crate::{Counters, Departures, Interfaces};
-use tcp::{Pressure, State, Tcb, TransmitOffload};
+use tcp::{State, Tcb, TransmitOffload};
 use wire::{FlowKey, Instant};
 
 /// Bytes of the largest headers of IP and TCP that stand in front of what a device segments.
@@ -38,10 +38,10 @@ impl<A: Application> Transport<A> {
         room: usize,
         down: &mut impl Below,
     ) -> bool {
-        let pressure = self.share.pressure();
+        self.share.ask();
         let conns = &mut *cx.conns;
         let here = |id: &_| conns.with_id(*id, |_| ()).is_some();
-        for id in self.share.relieved(pressure, here) {
+        for id in self.share.relieved(here) {
             cx.conns.with_id(id, |connection| self.ready.schedule_later(connection));
         }
         if C::SHARED && self.held_back.any() {
@@ -62,9 +62,10 @@ impl<A: Application> Transport<A> {
             if far {
                 self.look_along(cx.conns);
             }
-            left -= self.turn(id, cx, left, pressure, down).min(left);
+            left -= self.turn(id, cx, left, down).min(left);
         }
         self.ready.end_round();
+        self.share.all_had_a_turn();
         !self.ready.is_empty()
             || (C::SHARED && self.held_back.any())
             || self.may_go_on(|at| down.room_by(at))
@@ -140,7 +141,6 @@ impl<A: Application> Transport<A> {
         id: ConnId,
         cx: &mut Cx<'_, A, C>,
         room: usize,
-        pressure: Pressure,
         down: &mut impl Below,
     ) -> usize {
         let mut sent = 0;
@@ -152,7 +152,7 @@ impl<A: Application> Transport<A> {
             if transport.residence.is_transient() && connection.tcb.is_synchronized() {
                 return After::Leave;
             }
-            transport.share.press(connection, pressure);
+            transport.share.press(connection);
             let events = connection.tcb.take_events();
             down.mark(Layer::Transport);
             let more = app.ready(&mut connection.user, &mut connection.tcb, events, now);
@@ -184,6 +184,9 @@ impl<A: Application> Transport<A> {
             let after = after(connection);
             if let After::Nothing = after {
                 transport.timers.arm(connection, now);
+                if transport.share.has_promised(connection) {
+                    transport.timers.look_later(connection, now);
+                }
             }
             after
         });
@@ -322,7 +325,8 @@ impl<A: Application> Transport<A> {
     pub fn on_timeout<C: Connections<A::Connection>>(&mut self, cx: &mut Cx<'_, A, C>) {
         let (conns, app, now) = (&mut *cx.conns, &mut *cx.app, cx.now);
         conns.expire_time_wait(now);
-        let (ready, fast_open) = (&mut self.ready, &self.config.fast_open);
+        let (ready, share) = (&mut self.ready, &mut self.share);
+        let fast_open = &self.config.fast_open;
         self.timers.expire(conns, now, |connection| {
             if connection.tcb.next_timeout().is_some_and(|at| at <= now) {
                 connection.tcb.on_timeout(now);
@@ -331,7 +335,7 @@ impl<A: Application> Transport<A> {
                 }
                 ready.schedule(connection);
             }
-            if connection.tcb.next_timeout().is_some() {
+            if !connection.tcb.is_silent() {
                 return false;
             }
             // In its turn, which is near, it would take the memory anew, unless it ends then.
@@ -340,6 +344,7 @@ impl<A: Application> Transport<A> {
             }
             connection.tcb.rest(now);
             app.rests(&mut connection.user);
+            share.rests(connection);
             false
         });
     }

@@ -8,7 +8,7 @@ use crate::application::Application;
 use crate::arriving::Arriving;
 use crate::connections::{ConnId, Connections, OpenError};
 use tcp::input::listen::Listen;
-use tcp::{Isn, Pressure, Tcb, input, time_wait};
+use tcp::{Isn, Tcb, input, time_wait};
 use wire::packet::ChecksumState;
 use wire::tcp::{Header, mss_for};
 use wire::{Endpoint, FlowKey, Instant, Packet, Slice, checksum, protocol};
@@ -107,9 +107,10 @@ impl Arriving {
         conns: &mut C,
         now: Instant,
     ) -> Option<()> {
-        let ready = &mut transport.ready;
+        let (ready, share) = (&mut transport.ready, &mut transport.share);
         conns.with_flow(&self.flow, move |connection| {
             let Arriving { header, segment, ecn, .. } = self;
+            share.comes(connection, payload.len());
             connection.tcb.input_data(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
         })
@@ -154,11 +155,12 @@ impl Arriving {
         cx: &mut Cx<'_, A, C>,
     ) {
         let Some(payload) = transport.coalesce(self, payload, cx) else { return };
-        let (ready, now) = (&mut transport.ready, cx.now);
+        let (ready, share, now) = (&mut transport.ready, &mut transport.share, cx.now);
         let len = wire::total(&payload);
         // (It holds `self` alone of what is in it, since what it holds is moved.)
         let found = cx.conns.with_flow(&self.flow, move |connection| {
             let Arriving { header, segment, ecn, .. } = self;
+            share.comes(connection, len);
             connection.tcb.input_coalesced(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
             connection.id
@@ -255,7 +257,7 @@ impl Arrived<'_> {
         transport: &mut Transport<A>,
         cx: &mut Cx<'_, A, C>,
     ) {
-        if transport.share.pressure() == Pressure::Full {
+        if transport.share.is_full() {
             return cx.counters.drop(DropReason::TcpMemory);
         }
         if transport.residence.refusal().is_some() {
@@ -382,7 +384,7 @@ impl Arrived<'_> {
         else {
             return false;
         };
-        if transport.share.pressure() == Pressure::Full {
+        if transport.share.is_full() {
             cx.counters.drop(DropReason::TcpMemory);
             return true;
         }

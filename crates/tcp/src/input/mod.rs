@@ -137,6 +137,7 @@ impl Tcb {
             && self.assembler.is_none()
             && self.rcv.fin.is_none()
             && !self.flags.released
+            && self.flags.pressure != crate::Pressure::FULL
     }
 
     /// Is it in order, with an acknowledgment of what was sent, a time stamp if one is wanted, and

@@ -15,6 +15,7 @@ impl Tcb {
         if !self.state.may_receive() || (len == 0 && !h.flags.fin()) {
             return;
         }
+        self.refuse_beyond(h.seq + len);
         let edge = self.rcv.edge;
         let (seq, len, fin) = self.trim(h, &mut payload, len);
         let beyond = self.assembler.as_ref().is_some_and(|a| a.end().after(seq + len));
@@ -94,7 +95,7 @@ impl Tcb {
     fn takes_whole(&self, seq: Seq, len: u32, room: u32) -> bool {
         let empty = self.receive.is_empty() && self.rcv.outside == 0 && self.assembler.is_none();
         let next = seq == self.rcv.nxt && self.rcv.fin.is_none();
-        empty && next && room > 0 && len <= u16::MAX.into() && self.flags.pressure == Pressure::None
+        empty && next && room > 0 && len <= u16::MAX.into() && self.flags.pressure == Pressure::NONE
     }
 
     /// Learns how long the peer's full segments are from what came: `len` bytes in
@@ -162,7 +163,7 @@ impl Tcb {
     fn out_of_order(&mut self, seq: Seq, payload: Parts) {
         // RFC 9293 SHLD-31
         // RFC 5681 3.2/1
-        if !payload.is_empty() && self.flags.pressure == Pressure::None {
+        if !payload.is_empty() && self.may_keep(seq) {
             let most = self.disorder_allowed();
             let (recent, nxt) = (self.ts.recent, self.rcv.nxt);
             let new = || Box::new(Assembler::new(recent, nxt));
@@ -179,6 +180,15 @@ impl Tcb {
         //= RFC 5681 3.2: "SHOULD send an immediate duplicate ACK"
         self.acks.duplicates = self.acks.duplicates.saturating_add(1).min(16);
         self.ack_now();
+    }
+
+    /// May what begins here be kept until it is next? Where memory is scarce, it has to be near.
+    fn may_keep(&self, seq: Seq) -> bool {
+        match self.flags.pressure {
+            Pressure::NONE => true,
+            Pressure::FULL => false,
+            _ => seq.distance_from(self.rcv.nxt) < self.free(),
+        }
     }
 
     /// `payload`, from RCV.NXT to `end`, comes between what came before it: of

@@ -67,7 +67,7 @@ fn what_nobody_reads_makes_no_larger_window() {
     let mut p = far(tuned());
     assert_eq!(filled(&mut p, 12, 200, false), 100_000);
     let mut p = far(tuned());
-    p.tcb.set_pressure(Pressure::Some);
+    p.tcb.set_pressure(Pressure::up_to(100_000));
     assert_eq!(filled(&mut p, 12, 200, true), 100_000, "nor where memory is scarce");
     let mut p = far(tuned());
     p.tcb.set_receive_buffer(50_000);
@@ -194,7 +194,7 @@ fn a_buffer_smaller_than_the_scale_of_the_window_takes_something() {
 
     // Where memory is scarce, four segments are less than a step of the largest scale.
     let mut p = far(Config { max_receive_buffer: 1 << 30, ..tuned() });
-    p.tcb.set_pressure(Pressure::Some);
+    p.tcb.set_pressure(Pressure::up_to(1));
     let mut seq = 1;
     for _ in 0..1000 {
         let window = p.tcb.info().receive_window.min(1000);

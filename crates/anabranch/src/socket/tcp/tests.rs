@@ -153,8 +153,8 @@ fn a_window_that_has_become_smaller_opens_for_who_reads_all() {
     let smaller: [fn(&mut Receiver); 4] = [
         |receiver| assert!(receiver.socket.set(Setting::ReceiveBuffer(8000)).is_some()),
         |receiver| assert!(receiver.socket.set(Setting::ReceiveBuffer(700)).is_some()),
-        |receiver| receiver.tcb.set_pressure(tcp::Pressure::Some),
-        |receiver| receiver.tcb.set_pressure(tcp::Pressure::Full),
+        |receiver| receiver.tcb.set_pressure(tcp::Pressure::up_to(1)),
+        |receiver| receiver.tcb.set_pressure(tcp::Pressure::FULL),
     ];
     for (n, shrink) in smaller.into_iter().enumerate() {
         let mut receiver = Receiver::new();
