@@ -44,13 +44,13 @@ mod validation;
 pub use config::{Config, CounterOptions, EcnMode, FastOpenKey, Keepalive};
 pub use cookie::Cookies;
 pub use ecn::reflect_syn;
+pub use facts::Pressure;
 pub use fast_open::{
     FastOpenCookies, Server as FastOpenServer, Terms as FastOpenTerms, Verdict as FastOpenVerdict,
 };
 pub use info::{AccurateEcn, Info};
 pub use isn::Isn;
 pub use output::{BareSegment, Next, Outgoing, PlainSegment, PlainSyn, TransmitOffload};
-pub use pressure::Pressure;
 pub use recv::ReceiveQueue;
 pub use state::{Error, Events, IcmpError, State, Unreachable};
 pub use tcb::Tcb;

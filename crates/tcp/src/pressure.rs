@@ -1,53 +1,11 @@
 //! What a connection does where memory is scarce.
 
-use crate::Tcb;
+use crate::{Pressure, Tcb};
 use wire::Seq;
 
 /// Segments that a peer may always send, and that may always be queued: a connection
 /// goes on, however little there is.
 const SEGMENTS: u32 = 4;
-
-/// How scarce memory is, on the whole host: how much a connection may hold each way, as a power of
-/// two. A connection goes on, however little that is: see [`Pressure::LEAST`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Pressure(u8);
-
-impl Pressure {
-    /// There is enough: as much as is configured.
-    pub const NONE: Pressure = Pressure(u8::MAX);
-    /// There is none left. Data that would wait unread is refused though its window was told, and
-    /// what came out of order goes.
-    pub const FULL: Pressure = Pressure(0);
-
-    /// Bytes that a connection may have each way in any case: four segments at most, and one at
-    /// least, however long.
-    pub const LEAST: usize = 8 * 1024;
-
-    /// A connection may hold `bytes` each way, rounded down to a power of two.
-    pub fn up_to(bytes: usize) -> Pressure {
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        Pressure(bytes.checked_ilog2().map_or(1, |bits| bits.max(1) as u8))
-    }
-
-    /// Bytes that a connection may hold each way, beyond those that it always may.
-    #[inline]
-    pub fn most(self) -> u32 {
-        match self {
-            Pressure::NONE => u32::MAX,
-            Pressure(bits) => 1 << bits,
-        }
-    }
-}
-
-impl std::fmt::Debug for Pressure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match *self {
-            Pressure::NONE => f.write_str("None"),
-            Pressure::FULL => f.write_str("Full"),
-            some => write!(f, "UpTo({})", some.most()),
-        }
-    }
-}
 
 impl Tcb {
     /// How scarce memory is, as far as the connection has been told.

@@ -183,10 +183,7 @@ impl<A: Application> Transport<A> {
             }
             let after = after(connection);
             if let After::Nothing = after {
-                transport.timers.arm(connection, now);
-                if transport.share.has_promised(connection) {
-                    transport.timers.look_later(connection, now);
-                }
+                transport.arm(connection, now);
             }
             after
         });
@@ -196,6 +193,16 @@ impl<A: Application> Transport<A> {
             Some(After::Nothing) | None => {}
         }
         sent
+    }
+
+    /// Has the connection looked at when its deadline comes, and, if it was promised something, when it
+    /// may be silent.
+    #[inline(always)]
+    fn arm(&mut self, connection: &mut Connection<A::Connection>, now: Instant) {
+        self.timers.arm(connection, now);
+        if self.share.has_promised(connection) {
+            self.timers.look_later(connection, now);
+        }
     }
 
     /// By which of several interfaces a connection sends, and how many packets it may.
