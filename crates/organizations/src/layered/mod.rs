@@ -54,7 +54,7 @@ pub use queue::Marks;
 
 use crate::runtime::blocked::AtomicBlocked;
 use crate::runtime::check::check;
-use crate::runtime::handle::{Family, Handle, told_within};
+use crate::runtime::handle::{Family, Handle, told, told_within};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
@@ -398,9 +398,7 @@ impl<A: Application> Family<A> for Stack<A> {
     }
 
     fn counters(&self) -> Counters {
-        let mut sum = Counters::default();
-        self.ask().iter().for_each(|counters| sum.add(&counters));
-        sum
+        told(&self.ask(), || self.threads.any_ended())
     }
 
     fn counters_within(&self, patience: Duration) -> Counters {

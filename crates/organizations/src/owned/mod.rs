@@ -5,7 +5,7 @@
 pub mod processor_per_connection;
 pub mod uniprocessor;
 
-use crate::runtime::handle::{Family, Handle, refuse, told_within};
+use crate::runtime::handle::{Family, Handle, refuse, told, told_within};
 use crate::runtime::routing::Router;
 use crate::runtime::sleeper::Sleeper;
 use crate::runtime::threads::Threads;
@@ -357,9 +357,7 @@ impl<A: Application> Family<A> for Owners<A> {
     }
 
     fn counters(&self) -> Counters {
-        let mut sum = Counters::default();
-        self.ask().iter().for_each(|counters| sum.add(&counters));
-        sum
+        told(&self.ask(), || self.threads.any_ended())
     }
 
     fn counters_within(&self, patience: Duration) -> Counters {

@@ -180,6 +180,19 @@ impl<A: Application, F: Family<A>> Drop for Handle<A, F> {
     }
 }
 
+/// The sum of what all threads tell. One that has ended by a panic does not: once there is one, the others
+/// are waited for so long as a caller that must get on would.
+pub(crate) fn told(from: &mpsc::Receiver<Counters>, any_ended: impl Fn() -> bool) -> Counters {
+    let mut sum = Counters::default();
+    loop {
+        match from.recv_timeout(REPORT) {
+            Ok(counters) => sum.add(&counters),
+            Err(mpsc::RecvTimeoutError::Timeout) if !any_ended() => {}
+            Err(_) => return sum,
+        }
+    }
+}
+
 /// The sum of what threads tell within a time, after all that were asked have had the other end.
 pub(crate) fn told_within(from: &mpsc::Receiver<Counters>, patience: Duration) -> Counters {
     let mut sum = Counters::default();

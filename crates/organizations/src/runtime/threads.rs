@@ -8,6 +8,7 @@ use net::{Application, Counters};
 use platform::Mutex;
 #[cfg(not(shuttle))]
 use platform::VirtualTime;
+use platform::atomic::{AtomicUsize, Ordering};
 use platform::thread::{Builder, JoinHandle, ThreadId, current};
 use std::io;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub(crate) struct Threads {
     started: Mutex<Vec<JoinHandle<Counters>>>,
     /// Those that were started, ended or not.
     ids: Mutex<Vec<ThreadId>>,
+    /// How many have ended.
+    ended: Arc<AtomicUsize>,
     pin: bool,
     instruments: Option<Arc<Instruments>>,
     clock: Clock,
@@ -68,6 +71,7 @@ impl Threads {
         Threads {
             started: Mutex::default(),
             ids: Mutex::default(),
+            ended: Arc::default(),
             pin: setup.options.pin,
             instruments: setup.instruments.clone(),
             clock: setup.clock,
@@ -87,7 +91,11 @@ impl Threads {
         let pin = self.pin.then_some(processor);
         let (instruments, clock) = (self.instruments.clone(), self.clock);
         let thread = Spawn { name, stack: None, pin, instruments, clock };
-        let thread = thread.start(run)?;
+        let ends = Ends(self.ended.clone());
+        let thread = thread.start(move |timer| {
+            let _ends = ends;
+            run(timer)
+        })?;
         self.ids.lock().push(thread.thread().id());
         self.started.lock().push(thread);
         Ok(())
@@ -99,12 +107,26 @@ impl Threads {
         self.ids.lock().contains(&caller)
     }
 
+    /// Has one of them ended, by a panic or since it was told to?
+    pub(crate) fn any_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire) > 0
+    }
+
     /// Waits for all to end, and returns what they have counted.
     pub(crate) fn join(&self) -> Counters {
         let mut sum = Counters::default();
         let threads = std::mem::take(&mut *self.started.lock());
         join(threads).iter().for_each(|counters| sum.add(counters));
         sum
+    }
+}
+
+/// Counts a thread once it has ended, however.
+struct Ends(Arc<AtomicUsize>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Release);
     }
 }
 
