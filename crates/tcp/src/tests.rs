@@ -45,6 +45,40 @@ fn a_window_that_shrank_to_nothing_is_no_reason_to_give_up() {
     assert_eq!(p.tcb.state(), State::Established);
 }
 
+/// Where the peer had no room for what it had asked for (memory is scarce), all of it goes again as soon as it
+/// has. Before, it waited for a time-out that had doubled each time.
+#[test]
+fn what_a_window_that_shut_had_refused_goes_again_when_it_opens() {
+    // RFC 9293 SHLD-16
+    for sack in [false, true] {
+        let mut p = Peer::established(Config { sack, ..bare() });
+        p.send(5000);
+        assert_eq!(p.out().len(), 5);
+        p.input(header(".", 1, 1001, 0), 0);
+        assert_eq!(p.out(), []);
+        // Nothing has timed out yet, and later much has.
+        for refused in [0, 6] {
+            for _ in 0..refused {
+                p.timeout();
+                assert_eq!(p.out(), [s(".", 1001, 1000, 1)]);
+                p.input(header(".", 1, 1001, 0), 0);
+            }
+            p.input(header(".", 1, 1001, 3000), 0);
+            let again = p.out();
+            let first = if refused == 0 { 3 } else { 1 };
+            assert_eq!(again.len(), first, "{again:?}");
+            assert_eq!(again[0], s(".", 1001, 1000, 1));
+            p.input(header(".", 1, 1001, 0), 0);
+        }
+        p.input(header(".", 1, 1001, 10_000), 0);
+        assert_eq!(p.out(), [s(".", 1001, 1000, 1)]);
+        p.input(header(".", 1, 2001, 10_000), 0);
+        assert_eq!(p.out(), [s(".", 2001, 1000, 1), s(".", 3001, 1000, 1)]);
+        p.input(header(".", 1, 4001, 10_000), 0);
+        assert_eq!(p.out(), [s("P.", 4001, 1000, 1)]);
+    }
+}
+
 #[test]
 fn a_reset_counts_while_our_window_is_closed() {
     // RFC 9293 MUST-66

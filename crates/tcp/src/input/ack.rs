@@ -284,7 +284,11 @@ impl Tcb {
         if h.ack.before(self.snd.una) || !newer {
             return;
         }
+        let was_shut = self.snd.wnd == 0 && wnd > 0;
         self.take_window(h, wnd);
+        if was_shut && self.snd.una != self.snd.nxt && (!new_ack || self.rtt.backoff > 0) {
+            self.send_refused_again();
+        }
     }
 
     /// The segment brings a window of `wnd` bytes, which counts.

@@ -347,6 +347,28 @@ impl Tcb {
         !fast
     }
 
+    /// The window was shut though something is in flight, and is open again: the peer had no room for
+    /// what it had asked for, and refused it. So all of that goes again now, as far as it is not
+    /// SACKed; its time-out may have doubled many times. The network has lost nothing.
+    #[cold]
+    pub(crate) fn send_refused_again(&mut self) {
+        // RFC 9293 SHLD-16
+        self.board.mark_all_lost();
+        if self.recovery.phase == Phase::Open {
+            self.recovery.episode = None;
+        }
+        self.recovery.phase = Phase::Timeout;
+        self.recovery.above = false;
+        self.recovery.tail = None;
+        self.recovery.tail_due = false;
+        self.recovery.recover = self.snd.nxt;
+        self.recovery.duplicates = 0;
+        self.recovery.force = true;
+        self.rtt.backoff = 0;
+        self.timers.stop_early();
+        self.touch();
+    }
+
     /// The retransmission timer went off: all that is in flight is lost.
     pub(crate) fn lose_all(&mut self, now: Instant) {
         // RFC 9293 MUST-19
