@@ -1,7 +1,7 @@
 //! [`Closing`]: connections whose end is under way, and datagrams that have not left, for a
 //! stack that waits for them before it stops.
 
-use net::{Account, Neighbourhood};
+use net::{Account, Config, Neighbourhood};
 use platform::atomic::{AtomicBool, AtomicUsize, Ordering};
 use platform::{Condvar, Instant, Mutex, thread, thread_local};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// were dropped while units may still have to send what they were given.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
-    /// What connections hold together, those that are closing too.
-    account: Arc<Account>,
+    /// What connections hold together, those that are closing too, if that has a hard bound.
+    account: Option<Arc<Account>>,
     count: AtomicUsize,
     /// A thread waits for `count` to become 0.
     waiting: AtomicBool,
@@ -28,15 +28,19 @@ pub(crate) struct Closing {
 }
 
 impl Closing {
-    /// For a stack whose connections have this account.
-    pub(crate) fn new(account: Arc<Account>) -> Closing {
+    /// For a stack with this configuration.
+    pub(crate) fn new(config: &Config) -> Closing {
+        let account = config.memory_reserve.map(|_| config.account.clone());
         Closing { account, ..Closing::default() }
     }
 
     /// Bytes that one connection may have written and not sent, as scarce as memory is now.
     #[inline]
     pub(crate) fn most_written(&self) -> usize {
-        (self.account.pressure().most() as usize).max(Pressure::LEAST)
+        match &self.account {
+            None => usize::MAX,
+            Some(account) => (account.pressure().most() as usize).max(Pressure::LEAST),
+        }
     }
 
     /// One more.

@@ -142,7 +142,7 @@ impl Stack {
         };
         let bound = [bound(), bound()];
         let servers = Arc::<Servers>::default();
-        let closing = Arc::new(Closing::new(config.account.clone()));
+        let closing = Arc::new(Closing::new(&config));
         resolver.know_interfaces(&names);
         let host = Arc::new(Held::new(config.clone(), names, servers.clone(), clock, watching));
         let follower: Arc<dyn Follow> = host.clone();

@@ -53,7 +53,7 @@ impl Share {
 
     /// The unit has one connection of many, each of a bounded number with a unit of its own.
     pub(crate) fn is_of_guest(&mut self) {
-        if self.reserve.is_some() {
+        if self.is_hard() {
             self.slack = SLACK.1;
         }
     }
@@ -75,15 +75,29 @@ impl Share {
         self.account.is_full(self.reserve.unwrap_or(0))
     }
 
+    /// Is the bound a hard one ([`Config::memory_reserve`])?
+    #[inline(always)]
+    pub(crate) fn is_hard(&self) -> bool {
+        self.reserve.is_some()
+    }
+
     /// Tells a connection to which so many bytes come how scarce memory is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn comes<U>(&mut self, connection: &mut Connection<U>, bytes: usize) {
+        if self.is_hard() {
+            self.expect(bytes);
+        }
+        self.press(connection);
+    }
+
+    /// So many bytes come. Others of the same batch may come to connections that have not heard of it.
+    #[inline(never)]
+    fn expect(&mut self, bytes: usize) {
         self.coming += bytes as i64;
         if self.coming > self.slack {
             let memory = self.untold.memory + self.coming;
             self.pressure = self.account.pressure_with(Untold { memory, ..self.untold });
         }
-        self.press(connection);
     }
 
     /// Tells a connection whose turn it is how scarce memory is.
@@ -126,9 +140,6 @@ impl Share {
             self.add(memory as i64 - connection.counted.memory as i64);
             connection.counted.memory = memory;
         }
-        if self.reserve.is_some() {
-            self.promises(connection, connection.tcb.promised());
-        }
         let orphan = connection.tcb.is_orphan();
         if orphan == connection.counted.orphan {
             return false;
@@ -142,6 +153,14 @@ impl Share {
         orphans.fetch_add(1, Ordering::Relaxed) >= self.max_orphans
     }
 
+    /// Counts what the connection has promised after its turn. Returns whether it has something.
+    #[inline(never)]
+    pub(crate) fn count_promise<U>(&mut self, connection: &mut Connection<U>) -> bool {
+        let bytes = connection.tcb.promised();
+        self.promises(connection, bytes);
+        bytes > 0
+    }
+
     /// So many bytes may come to the connection at once, as its peer has heard.
     fn promises<U>(&mut self, connection: &mut Connection<U>, bytes: u32) {
         let before = std::mem::replace(&mut connection.counted.promised, bytes);
@@ -151,21 +170,18 @@ impl Share {
         }
     }
 
-    /// Does what the connection was promised count?
-    #[inline]
-    pub(crate) fn has_promised<U>(&self, connection: &Connection<U>) -> bool {
-        self.reserve.is_some() && connection.counted.promised > 0
-    }
-
     /// The connection is silent. What it was promised counts again with its next turn: most of
     /// those that are silent will not all at once be sent much, and not read it.
+    #[inline]
     pub(crate) fn rests<U>(&mut self, connection: &mut Connection<U>) {
-        self.promises(connection, 0);
+        if connection.counted.promised > 0 {
+            self.promises(connection, 0);
+        }
     }
 
     /// The connection has ended.
     pub(crate) fn forget<U>(&mut self, connection: &mut Connection<U>) {
-        self.promises(connection, 0);
+        self.rests(connection);
         let counted = std::mem::take(&mut connection.counted);
         self.add(-(counted.memory as i64));
         if counted.orphan {

@@ -195,12 +195,12 @@ impl<A: Application> Transport<A> {
         sent
     }
 
-    /// Has the connection looked at when its deadline comes, and, if it was promised something, when it
+    /// Has the connection looked at when its deadline comes, and, if what it has promised counts, when it
     /// may be silent.
     #[inline(always)]
     fn arm(&mut self, connection: &mut Connection<A::Connection>, now: Instant) {
         self.timers.arm(connection, now);
-        if self.share.has_promised(connection) {
+        if self.share.is_hard() && self.share.count_promise(connection) {
             self.timers.look_later(connection, now);
         }
     }
