@@ -183,6 +183,28 @@ fn routers_of_older_versions_are_understood() {
     assert_eq!(out[0].1[0], 0x22);
 }
 
+/// A switch without an address of its own asks, since no router does. So do Linux's bridges.
+#[test]
+fn a_switch_that_has_no_address_is_answered() {
+    // RFC 3810 6.2/1
+    let mut host = listening();
+    set(&mut host, 1, Filter::any());
+    host.wait(Duration::from_secs(2));
+    let general = asks(vec![0x11, 10, 0, 0, 0, 0, 0, 0, 2, 125, 0, 0], 1);
+    let source = Ipv4Addr::UNSPECIFIED;
+    let from_nobody = |destination, protocol| {
+        let header = ipv4::Header { source, destination, ttl: 1, ..ip(protocol) };
+        datagram(header, &general[ethernet::LEN + ipv4::LEN..])
+    };
+    let all = Ipv4Addr::new(224, 0, 0, 1);
+    assert!(host.take(&from_nobody(all, protocol::IGMP)).is_empty());
+    let out = igmp(&host.wait(Duration::from_secs(1)));
+    assert_eq!(records(&out[0].1), [(Kind::IsExclude as u8, vec![])]);
+    // Nothing else comes from nobody to a group, and IGMP not to one host.
+    host.drops(&from_nobody(US, protocol::IGMP), DropReason::IpSource);
+    host.drops(&from_nobody(all, protocol::UDP), DropReason::IpSource);
+}
+
 #[test]
 fn there_is_a_bound_and_what_is_beyond_it_counts() {
     let mut host = listening();

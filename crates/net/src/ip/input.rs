@@ -67,9 +67,13 @@ fn accept(header: &ipv4::Header, ip: &mut Ip, meta: &Meta) -> Result<bool, DropR
     let (source, destination) = (Address::from(header.source), Address::from(header.destination));
     let is_own = ip.config.is_ours(source) || source == destination;
     //= RFC 1122 3.2.1.3 a: a host that has no address yet speaks so, to all
+    //= RFC 4541 2.1.1: so does a switch that asks for members of groups
     let has_none = source.is_unspecified()
-        && header.destination.is_broadcast()
-        && header.protocol == protocol::UDP;
+        && match header.protocol {
+            protocol::UDP => header.destination.is_broadcast(),
+            protocol::IGMP => header.destination.is_multicast(),
+            _ => false,
+        };
     if (!source.can_be_source() && !has_none) || ip.is_broadcast(source) || is_own {
         return Err(DropReason::IpSource);
     }
