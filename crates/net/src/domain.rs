@@ -76,6 +76,9 @@ impl<A: Application> Domain<A> {
 impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     /// A domain whose connections are reached by `conns`.
     pub fn with_connections(config: Arc<Config>, unit: Unit, app: A, conns: C) -> Domain<A, C> {
+        if unit.answers_for_host() {
+            config.join_solicited();
+        }
         Domain {
             unit,
             app,
@@ -258,6 +261,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
     #[cold]
     fn configure(&mut self, config: Arc<Config>) {
         self.plain.forget();
+        if self.unit.answers_for_host() {
+            config.join_solicited();
+        }
         self.link.configure(config.clone());
         self.ip.configure(config.clone());
         self.transport.configure(config);
@@ -405,8 +411,9 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         let mut cx = Cx { conns, app, counters, now };
         transport.end_batch(&mut cx);
         transport.on_timeout(&mut cx);
-        ip.on_timeout(now, counters, replies);
+        // The host joins the group of an address before it asks whether another has that.
         link.on_timeout(now, counters, egress, failed);
+        ip.on_timeout(now, counters, replies);
         for packet in std::mem::take(&mut self.failed) {
             let kind = Kind::Unreachable(Unreachable::Host);
             if let Some(error) = icmp::about(&packet, kind) {

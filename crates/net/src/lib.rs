@@ -49,6 +49,7 @@ pub mod published;
 pub mod rate_limit;
 pub mod raw;
 mod share;
+mod solicited;
 pub mod timer_wheel;
 pub mod transport;
 pub mod way;

@@ -12,13 +12,14 @@ pub use filter::Filter;
 pub use table::Full;
 
 use platform::RwLock;
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use table::Table;
 use wire::group::Message;
 use wire::{Address, Instant, Packet};
 
-/// The most groups on all interfaces together.
+/// The most groups that sockets are members of, on all interfaces together.
 pub const MAX_GROUPS: usize = 1024;
 /// The most sources that one socket can name for one group.
 pub const MAX_SOURCES: usize = 64;
@@ -100,6 +101,20 @@ impl Groups {
         result
     }
 
+    /// Neighbours ask by these groups on these interfaces, and by no others, for addresses of ours.
+    /// The groups stand beside those that sockets have joined: they count neither for
+    /// [`MAX_GROUPS`] nor in [`Groups::count`].
+    pub(crate) fn answer_by(&self, groups: &BTreeSet<(u16, Address)>) {
+        if !self.answers_by(groups) {
+            self.with(|table| table.answer_by(groups));
+        }
+    }
+
+    /// Do they, as it is?
+    pub(crate) fn answers_by(&self, groups: &BTreeSet<(u16, Address)>) -> bool {
+        self.table.read().answers_by(groups)
+    }
+
     /// `owner` leaves all groups.
     pub fn leave_all(&self, owner: u64) {
         self.with(|table| table.leave_all(owner));
@@ -110,7 +125,7 @@ impl Groups {
         group.is_all_hosts() || self.table.read().wants(interface, group, source)
     }
 
-    /// How many groups there are on all interfaces together.
+    /// How many groups sockets are members of, on all interfaces together.
     pub fn count(&self) -> usize {
         self.table.read().count()
     }

@@ -34,11 +34,18 @@ struct Answer {
     sources: BTreeSet<Address>,
 }
 
+/// What all of its sources pass.
+static ANY: Filter = Filter { exclude: true, sources: BTreeSet::new() };
+
 #[derive(Default)]
 struct Member {
     owners: Vec<(u64, Filter)>,
     /// What one of them wants.
     filter: Filter,
+    /// Do neighbours ask by it for an address of ours?
+    solicited: bool,
+    /// Was it an owner's, since it was only for that, if ever? Then it counts.
+    counts: bool,
     change: Option<Change>,
     answer: Option<Answer>,
 }
@@ -81,20 +88,38 @@ impl Table {
         }
         // Groups that were left, and of which that is still to be told, count: so nobody
         // joins and leaves beyond the bound.
-        let is_new = !self.members.contains_key(&name);
+        let is_new = !self.members.get(&name).is_some_and(|member| member.counts);
         if is_new && filter.is_none() {
             return Ok(());
         }
-        if is_new && self.members.len() >= MAX_GROUPS {
+        if is_new && self.members.values().filter(|member| member.counts).count() >= MAX_GROUPS {
             return Err(Full::Groups);
         }
-        let member = self.members.entry(name).or_default();
-        member.owners.retain(|(other, _)| *other != owner);
-        if !filter.is_none() {
-            member.owners.push((owner, filter));
-        }
-        self.changed(name);
+        self.change(name, |member| {
+            member.owners.retain(|(other, _)| *other != owner);
+            if !filter.is_none() {
+                member.owners.push((owner, filter));
+            }
+            member.counts = true;
+        });
+        self.members.retain(|_, member| !member.is_over());
         Ok(())
+    }
+
+    /// Do neighbours ask for addresses of ours by just these groups?
+    pub(super) fn answers_by(&self, groups: &BTreeSet<(u16, Address)>) -> bool {
+        let now = self.members.iter().filter(|(_, member)| member.solicited);
+        now.map(|(name, _)| name).eq(groups)
+    }
+
+    /// Neighbours ask for addresses of ours by these groups, and by no others.
+    pub(super) fn answer_by(&mut self, groups: &BTreeSet<(u16, Address)>) {
+        let before = self.members.iter().filter(|(_, member)| member.solicited);
+        let before: BTreeSet<(u16, Address)> = before.map(|(name, _)| *name).collect();
+        for name in before.symmetric_difference(groups) {
+            self.change(*name, |member| member.solicited = !member.solicited);
+        }
+        self.members.retain(|_, member| !member.is_over());
     }
 
     pub(super) fn leave_all(&mut self, owner: u64) {
@@ -103,24 +128,23 @@ impl Table {
         };
         let names: Vec<_> = self.members.iter().filter_map(mine).collect();
         for name in names {
-            if let Some(member) = self.members.get_mut(&name) {
-                member.owners.retain(|(other, _)| *other != owner);
-            }
-            self.changed(name);
-        }
-    }
-
-    /// The owners of a group have changed.
-    fn changed(&mut self, name: (u16, Address)) {
-        // RFC 3810 6.1/1
-        let Some(member) = self.members.get_mut(&name) else { return };
-        let new = Filter::merged(member.owners.iter().map(|(_, filter)| filter));
-        let old = std::mem::replace(&mut member.filter, new);
-        if is_reported(name.1) {
-            let earlier = member.change.take();
-            member.change = Change::between(&old, &member.filter, earlier, ROBUSTNESS);
+            self.change(name, |member| member.owners.retain(|(other, _)| *other != owner));
         }
         self.members.retain(|_, member| !member.is_over());
+    }
+
+    /// Changes who is a member of a group, and why. What follows is told.
+    fn change(&mut self, name: (u16, Address), change: impl FnOnce(&mut Member)) {
+        // RFC 3810 6.1/1
+        let member = self.members.entry(name).or_default();
+        let old = member.told().clone();
+        change(member);
+        member.filter = Filter::merged(member.owners.iter().map(|(_, filter)| filter));
+        member.counts &= !(member.owners.is_empty() && member.solicited);
+        if is_reported(name.1) {
+            let earlier = member.change.take();
+            member.change = Change::between(&old, member.told(), earlier, ROBUSTNESS);
+        }
     }
 
     pub(super) fn wants(&self, interface: Option<u16>, group: Address, source: Address) -> bool {
@@ -253,20 +277,24 @@ impl Table {
         for (&(interface, group), member) in &mut self.members {
             let link = (interface, group.is_v4());
             let list = records.entry(link).or_default();
-            if asked.contains(&link) && !member.filter.is_none() && is_reported(group) {
-                list.push(member.filter.current(group));
+            let answer = member.answer.take_if(|answer| answer.at <= now);
+            let mut change = member.change.take();
+            let filter = member.told();
+            if asked.contains(&link) && !filter.is_none() && is_reported(group) {
+                list.push(filter.current(group));
             }
-            if let Some(answer) = member.answer.take_if(|answer| answer.at <= now) {
+            if let Some(answer) = answer {
                 list.extend(match answer.sources.is_empty() {
-                    true => (!member.filter.is_none()).then(|| member.filter.current(group)),
-                    false => member.filter.answer(group, &answer.sources),
+                    true => (!filter.is_none()).then(|| filter.current(group)),
+                    false => filter.answer(group, &answer.sources),
                 });
             }
-            if let Some(change) = member.change.as_mut().filter(|change| change.at <= now) {
-                list.extend(change.records(group, &member.filter));
+            if let Some(change) = change.as_mut().filter(|change| change.at <= now) {
+                list.extend(change.records(group, filter));
                 change.left -= 1;
                 again.push((interface, group));
             }
+            member.change = change;
         }
         for name in again {
             let at = self.within(AGAIN, now);
@@ -303,7 +331,7 @@ impl Table {
         let groups: BTreeSet<Address> = records.iter().map(|record| record.group).collect();
         for group in groups {
             let member = self.members.get(&(index, group));
-            let is_member = member.is_some_and(|member| !member.filter.is_none());
+            let is_member = member.is_some_and(|member| !member.told().is_none());
             packets.extend(message::old_report(version, group, is_member, via));
         }
     }
@@ -312,7 +340,12 @@ impl Table {
 impl Member {
     /// Is nobody a member, and all told?
     fn is_over(&self) -> bool {
-        self.owners.is_empty() && self.change.is_none()
+        self.owners.is_empty() && !self.solicited && self.change.is_none()
+    }
+
+    /// What others are told that the host wants.
+    fn told(&self) -> &Filter {
+        if self.solicited { &ANY } else { &self.filter }
     }
 }
 

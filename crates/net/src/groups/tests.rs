@@ -2,7 +2,6 @@ use super::*;
 use crate::harness::v6::{datagram6, host6, ip6, udp6};
 use crate::harness::{Host, PEER, US, datagram, end, ip, udp_bytes};
 use crate::{Call, DropReason};
-use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use wire::group::Kind;

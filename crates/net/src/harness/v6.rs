@@ -4,7 +4,7 @@ use super::{Host, MAC, PEER_MAC, framed, link};
 use crate::{Call, Config, Counters, Datagram};
 use std::net::Ipv6Addr;
 use wire::ipv6::{Fragment, Header, LEN};
-use wire::{Address, Endpoint, EthernetAddress, Packet};
+use wire::{Address, Endpoint, EthernetAddress, Instant, Packet};
 use wire::{checksum, ethernet, ipv6, ndp, protocol, udp};
 
 pub(crate) const US6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
@@ -23,8 +23,19 @@ pub(crate) fn host6(tune: impl FnOnce(&mut Config)) -> Host {
     host
 }
 
-/// One that knows nobody.
+/// One that knows nobody. The groups of the addresses that it has from the start are told already.
 pub(crate) fn lonely6(tune: impl FnOnce(&mut Config)) -> Host {
+    let host = unheard6(tune);
+    for second in [3, 4] {
+        let now = Instant::from_millis(second * 1000);
+        host.config().groups.due(now, |_| None, &mut Vec::new());
+    }
+    assert_eq!(host.config().groups.next_timeout(), None);
+    host
+}
+
+/// One that has said nothing yet.
+pub(crate) fn unheard6(tune: impl FnOnce(&mut Config)) -> Host {
     Host::lonely(crate::Unit::ONLY, |config| {
         let addresses = &mut config.interfaces[0].addresses;
         addresses.push((US6.into(), 64));
@@ -147,6 +158,17 @@ pub(crate) fn checked6(frame: &Packet) -> (ethernet::Header, Header, Vec<u8>) {
     let pseudo = checksum::pseudo_header(source, destination, header.next_header, length);
     assert!(checksum::is_right(checksum::add(pseudo, checksum::sum(&payload))));
     (link, header, payload)
+}
+
+/// Is it a report of groups?
+pub(crate) fn is_report(frame: &Packet) -> bool {
+    parse6(frame).1.destination == wire::group::REPORTS_V6
+}
+
+/// The frames that are no reports of groups.
+pub(crate) fn but_reports(mut frames: Vec<Packet>) -> Vec<Packet> {
+    frames.retain(|frame| !is_report(frame));
+    frames
 }
 
 /// The parts of `whole`, cut every `cut` bytes, as fragments from the peer.

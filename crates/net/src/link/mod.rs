@@ -182,7 +182,7 @@ impl Link {
     /// Does what is due of what the host finds out about its links.
     fn ask(&mut self, now: Instant, counters: &mut Counters, egress: &mut Egress) {
         let mut asking = std::mem::take(&mut self.asking);
-        self.config.discovery.due(now, &*self.config, &mut asking);
+        self.config.ask(now, &mut asking);
         for packet in asking.drain(..) {
             output(packet, self, now, counters, egress);
         }

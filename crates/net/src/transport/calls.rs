@@ -46,7 +46,7 @@ impl<A: Application> Transport<A> {
             Call::FlushUdp(socket) => {
                 self.flush(&socket, cx, routes, |_, _| false);
             }
-            Call::Look => self.config.discovery.due(cx.now, &*self.config, &mut self.down),
+            Call::Look => self.config.ask(cx.now, &mut self.down),
             Call::Reset => {
                 self.listeners.drain().for_each(|listener| cx.app.listener_closed(listener));
                 self.udp.drain().for_each(|socket| cx.app.udp_closed(socket));
