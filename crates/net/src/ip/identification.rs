@@ -14,8 +14,10 @@ const SEQUENCES: usize = 1024;
 
 /// The sequences of a host, or of one of its units.
 ///
-/// A sequence is a word: the destination that used it last in the upper half, then
-/// where that one's numbers begin, then how many the sequence has given.
+/// A sequence of IPv4 is a word: the destination that used it last in the upper half, then
+/// where that one's numbers begin, then how many the sequence has given. One of IPv6, whose
+/// numbers have 32 bits, is how many it has given: where they begin is computed for each, since
+/// only fragments have any.
 pub(crate) struct Identifications {
     hasher: Keyed,
     multiplier: u64,
@@ -24,9 +26,13 @@ pub(crate) struct Identifications {
     index: u16,
     step: u16,
     is_shared: bool,
-    /// Made at the first use.
-    sequences: OnceLock<Box<[AtomicU64]>>,
+    /// Of IPv4. Made at the first use.
+    sequences: Sequences,
+    /// Of IPv6.
+    sequences_v6: Sequences,
 }
+
+type Sequences = OnceLock<Box<[AtomicU64]>>;
 
 impl Identifications {
     /// Those of one unit.
@@ -39,6 +45,7 @@ impl Identifications {
             step: unit.count,
             is_shared: false,
             sequences: OnceLock::new(),
+            sequences_v6: OnceLock::new(),
         }
     }
 
@@ -47,16 +54,30 @@ impl Identifications {
         Identifications { is_shared: true, ..Identifications::new(config, Unit::ONLY) }
     }
 
-    /// The next identification of a datagram to `destination`.
+    /// The sequence of what goes to `destination`.
     #[inline]
-    pub(crate) fn next(&self, destination: Address) -> u16 {
+    fn sequence<'a>(&self, sequences: &'a Sequences, destination: Address) -> &'a AtomicU64 {
         let sequences =
-            self.sequences.get_or_init(|| (0..SEQUENCES).map(|_| AtomicU64::new(0)).collect());
+            sequences.get_or_init(|| (0..SEQUENCES).map(|_| AtomicU64::new(0)).collect());
         let [high, low] = destination.words();
         let mixed = (low ^ high.rotate_left(29)).wrapping_mul(self.multiplier);
-        // IPv4 addresses are told apart, others nearly always.
-        let name = if destination.is_v4() { low as u32 } else { mixed as u32 };
-        let sequence = &sequences[(mixed >> 32) as usize % SEQUENCES];
+        &sequences[(mixed >> 32) as usize % SEQUENCES]
+    }
+
+    /// The next identification of fragments of IPv6 to `destination`.
+    pub(crate) fn next_v6(&self, destination: Address) -> u32 {
+        // RFC 8200 4.5/7
+        let given = self.advance(self.sequence(&self.sequences_v6, destination));
+        let [high, low] = destination.words();
+        let nth = (self.hasher.hash_one((high, low)) as u32).wrapping_add(given as u32);
+        u32::from(self.index).wrapping_add(u32::from(self.step).wrapping_mul(nth))
+    }
+
+    /// The next identification of a datagram of IPv4 to `destination`.
+    #[inline]
+    pub(crate) fn next(&self, destination: Address) -> u16 {
+        let sequence = self.sequence(&self.sequences, destination);
+        let name = destination.words()[1] as u32;
         let word = self.advance(sequence);
         let word = match (word >> 32) as u32 == name {
             true => word as u32,

@@ -45,7 +45,7 @@ pub(in crate::ip) fn output(
         header.emit(packet.push(LEN));
         down(packet);
     } else {
-        let identification = ip.identifications.next(meta.destination).into();
+        let identification = ip.identifications.next_v6(meta.destination);
         cut(packet, &header, identification, mtu, down);
     }
     Ok(())

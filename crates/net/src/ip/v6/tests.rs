@@ -454,3 +454,19 @@ fn connections_open_and_learn_the_path() {
     let out = host.take(&tcp6(&segment, &[]));
     assert!(Tcp::parse(&checked6(&out[0]).2).expect("TCP").0.flags.rst());
 }
+
+#[test]
+fn identifications_of_fragments_come_again_when_32_bits_are_over_only() {
+    // RFC 8200 4.5/7
+    let mut host = host6(|_| ());
+    let bytes = vec![7; 1600];
+    let mut say = || {
+        let out = host.say6(PEER6, &bytes);
+        let names: Vec<[u8; 4]> =
+            out.iter().filter_map(|frame| parse6(frame).2[4..].first_chunk().copied()).collect();
+        assert_eq!((names.len(), names[0]), (2, names[1]));
+        names[0]
+    };
+    let seen: std::collections::HashSet<_> = (0..70_000).map(|_| say()).collect();
+    assert_eq!(seen.len(), 70_000);
+}
