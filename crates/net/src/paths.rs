@@ -40,6 +40,8 @@ struct Table {
     entries: BTreeMap<Address, Entry>,
     /// The oldest first.
     order: VecDeque<Address>,
+    /// Entries with a next hop.
+    redirects: usize,
 }
 
 /// What is known of the way to a host.
@@ -120,7 +122,7 @@ impl Paths {
     /// Nothing is known of the way to `destination` from now on. Was there anything?
     pub fn remove(&self, destination: Address) -> bool {
         let mut table = self.table.write();
-        let known = table.entries.remove(&destination).is_some();
+        let known = table.remove(destination);
         table.order.retain(|address| *address != destination);
         drop(table);
         if known {
@@ -174,14 +176,14 @@ impl Paths {
     /// routes say (RFC 4861 7.3.3).
     pub fn lost(&self, interface: u16, neighbour: Address) {
         let gone = Some((interface, neighbour));
-        if self.generation() == 0
-            || !self.table.read().entries.values().any(|entry| entry.next_hop == gone)
-        {
+        if self.generation() == 0 || !self.table.read().has_next_hop(gone) {
             return;
         }
         let mut table = self.table.write();
-        for entry in table.entries.values_mut().filter(|entry| entry.next_hop == gone) {
+        let Table { entries, redirects, .. } = &mut *table;
+        for entry in entries.values_mut().filter(|entry| entry.next_hop == gone) {
             entry.next_hop = None;
+            *redirects -= 1;
         }
         table.tidy();
         drop(table);
@@ -194,12 +196,16 @@ impl Paths {
             if table.order.len() >= MAX_PATHS
                 && let Some(oldest) = table.order.pop_front()
             {
-                table.entries.remove(&oldest);
+                table.remove(oldest);
                 self.evicted.fetch_add(1, Ordering::Relaxed);
             }
             table.order.push_back(destination);
         }
-        change(table.entries.entry(destination).or_default());
+        let Table { entries, redirects, .. } = &mut *table;
+        let entry = entries.entry(destination).or_default();
+        *redirects -= usize::from(entry.next_hop.is_some());
+        change(entry);
+        *redirects += usize::from(entry.next_hop.is_some());
         drop(table);
         self.generation.fetch_add(1, Ordering::Release);
     }
@@ -236,10 +242,22 @@ impl Paths {
 }
 
 impl Table {
+    /// Do packets to any host go by this next hop?
+    fn has_next_hop(&self, hop: Option<(u16, Address)>) -> bool {
+        self.redirects > 0 && self.entries.values().any(|entry| entry.next_hop == hop)
+    }
+
+    /// Takes out what is known of a host, but for its place in `order`. Was there anything?
+    fn remove(&mut self, destination: Address) -> bool {
+        let known = self.entries.remove(&destination);
+        self.redirects -= usize::from(known.is_some_and(|entry| entry.next_hop.is_some()));
+        known.is_some()
+    }
+
     /// Takes out entries that say nothing.
     fn tidy(&mut self) {
         self.entries.retain(|_, entry| entry.mtu.is_some() || entry.next_hop.is_some());
-        let Table { entries, order } = self;
+        let Table { entries, order, .. } = self;
         order.retain(|address| entries.contains_key(address));
     }
 }

@@ -225,3 +225,24 @@ fn a_flood_of_probes_is_a_bounded_matter() {
     host.wait(SECOND);
     assert_eq!(notes.take().len(), 256);
 }
+
+/// Sixty-four packets wait for it, which is no reason to do sixty-four times what follows.
+#[test]
+fn a_router_that_does_not_answer_is_lost_once() {
+    // RFC 4861 7.3.3/1
+    let (mut host, notes) = host(Dad::Off, Some(false));
+    let router = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x99);
+    let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    let said = [&[134, 0, 0, 0, 64, 0, 7, 8][..], &[0; 8]].concat();
+    host.take(&frame_of(router, all, said));
+    assert!(matches!(notes.take()[..], [.., Change::Routers(_)]));
+    for _ in 0..64 {
+        host.say6(router, b"x");
+    }
+    for _ in 0..4 {
+        host.wait(SECOND);
+    }
+    assert_eq!(host.domain.counters.out_dropped, 64);
+    assert!(matches!(notes.take()[..], [.., Change::Routers(_)]));
+    assert_eq!(host.config().discovery.table.lock().losses, 1);
+}

@@ -174,8 +174,11 @@ impl Link {
             self.solicit(address, interface, None, counters, egress);
         }
         counters.out_dropped += failed.len() as u64;
-        for packet in failed.iter() {
-            self.lost(packet.meta().next_hop, packet.meta().interface);
+        // Those that waited for one neighbour stand together.
+        let neighbour = |packet: &Packet| (packet.meta().next_hop, packet.meta().interface);
+        for packets in failed.chunk_by(|a, b| neighbour(a) == neighbour(b)) {
+            let (address, interface) = neighbour(&packets[0]);
+            self.lost(address, interface);
         }
     }
 

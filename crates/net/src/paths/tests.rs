@@ -60,6 +60,36 @@ fn a_neighbour_that_is_lost_takes_its_redirects_along() {
     assert_eq!(paths.len(), 1);
 }
 
+/// Where there are none, nothing is looked through for a neighbour that is lost.
+#[test]
+fn it_is_known_how_many_redirects_there_are() {
+    let paths = Paths::default();
+    let redirects = || {
+        let table = paths.table.read();
+        let known = table.entries.values().filter(|entry| entry.next_hop.is_some()).count();
+        assert_eq!(table.redirects, known);
+        known
+    };
+    let (router, other) = (host6(7), host6(8));
+    paths.shrink(host6(1), 1400, 1500, NOW);
+    for n in [1, 2, 2, 3, 4] {
+        paths.redirect(host6(n), 0, router);
+    }
+    paths.redirect(host6(4), 0, other);
+    assert_eq!(redirects(), 4);
+    paths.remove(host6(2));
+    paths.remove(host6(9));
+    assert_eq!(redirects(), 3);
+    paths.due(NOW + LIFETIME);
+    assert_eq!(redirects(), 3);
+    paths.lost(0, router);
+    assert_eq!(redirects(), 1);
+    for n in 0..MAX_PATHS as u32 {
+        paths.shrink(host(n), 1400, 1500, NOW);
+    }
+    assert_eq!((redirects(), paths.len()), (0, MAX_PATHS), "it made room");
+}
+
 #[test]
 fn a_flood_leaves_so_many_and_no_more() {
     let paths = Paths::default();
