@@ -67,6 +67,8 @@ pub struct Ip {
     accepted: [(Ipv4Addr, Ipv4Addr); ACCEPTED],
     /// Those of IPv6, with the interface.
     accepted_v6: [Option<(Address, Address, u16)>; ACCEPTED],
+    /// The address of ours that something was sent from last.
+    sent_from: Address,
     /// The keyed hash that flow labels come from.
     labels: Steering,
     pub(crate) identifications: Arc<Identifications>,
@@ -93,6 +95,7 @@ impl Ip {
             echoes: limit(config.errors_per_second),
             accepted: [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED],
             accepted_v6: [None; ACCEPTED],
+            sent_from: Address::UNSPECIFIED_V6,
             labels: Steering::new(config.key(Purpose::FlowLabels)[0]),
             identifications: Arc::new(Identifications::new(&config, unit)),
             config,
@@ -104,6 +107,7 @@ impl Ip {
         self.routes = Routes::new(&config);
         self.accepted = [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED];
         self.accepted_v6 = [None; ACCEPTED];
+        self.sent_from = Address::UNSPECIFIED_V6;
         self.config = config;
     }
 

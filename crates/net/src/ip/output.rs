@@ -2,7 +2,7 @@
 
 use super::{Ip, Route, TTL, fragment, v6};
 use wire::packet::ChecksumState;
-use wire::{Packet, ipv4, protocol};
+use wire::{Address, Packet, ipv4, protocol};
 
 /// Time to live of what we send to a group unless a socket says otherwise: it stays on the
 /// link (RFC 1112 6.1).
@@ -10,21 +10,44 @@ const MULTICAST_TTL: u8 = 1;
 
 /// The route of what is for a group, and whose interface is chosen.
 #[cold]
-fn by_interface(packet: &Packet, ip: &Ip) -> Route {
+fn by_interface(packet: &Packet, ip: &mut Ip) -> Option<Route> {
     let meta = packet.meta();
-    Route {
+    ip.may_send_from(meta.source).then(|| Route {
         interface: meta.interface,
         next_hop: meta.destination,
         source: meta.source,
         mtu: ip.config.link_mtu(meta.interface, meta.destination),
         to_group: true,
+    })
+}
+
+impl Ip {
+    /// Is it an address of ours, or that of who has none yet? Segments that go past the layers go
+    /// as one did that was asked about here, since the host has had this configuration.
+    #[inline(always)]
+    fn may_send_from(&mut self, source: Address) -> bool {
+        source == self.sent_from || self.has_source(source)
+    }
+
+    #[cold]
+    fn has_source(&mut self, source: Address) -> bool {
+        if source.is_unspecified() {
+            return true;
+        }
+        let is_ours = self.config.owns(source);
+        if is_ours {
+            self.sent_from = source;
+        }
+        is_ours
     }
 }
 
 /// Puts an IP header in front of a packet whose `meta` has the addresses and the
 /// protocol, and finds its route; not if `meta` says already that it is for a group, and by
 /// which interface. A message of membership ([`protocol::IGMP`]) is whole, and so is one of ARP
-/// ([`protocol::WHOLE_ARP`]). Hands one or, if it has to be fragmented, more datagrams to `down`. `Err` if there is no route, or it cannot be sent.
+/// ([`protocol::WHOLE_ARP`]). Hands one or, if it has to be fragmented, more datagrams to
+/// `down`. `Err` if there is no route, the source is no address of ours (any more), or it cannot
+/// be sent.
 #[inline]
 pub fn output(
     mut packet: Packet,
@@ -33,13 +56,15 @@ pub fn output(
 ) -> Result<(), Packet> {
     // RFC 1122 3.2.1.7/1, 3.3.3/1
     let total = packet.len() + ipv4::LEN;
+    let source = packet.meta().source;
     let route = match packet.meta().group {
-        false => ip.routes.lookup_from(packet.meta().source, packet.meta().destination),
+        false if !ip.may_send_from(source) => None,
+        false => ip.routes.lookup_from(source, packet.meta().destination),
         true if matches!(packet.meta().protocol, protocol::IGMP | protocol::WHOLE_ARP) => {
             down(packet);
             return Ok(());
         }
-        true => Some(by_interface(&packet, ip)),
+        true => by_interface(&packet, ip),
     };
     let Some(route) = route else { return Err(packet) };
     let meta = packet.meta_mut();
@@ -84,3 +109,6 @@ pub fn output(
     fragment::fragment(packet, &header, mtu, down);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
