@@ -18,8 +18,15 @@ impl Wake for Unpark {
     }
 }
 
+impl Unpark {
+    /// What wakes the calling thread.
+    fn this() -> Waker {
+        Waker::from(Arc::new(Unpark(thread::current())))
+    }
+}
+
 platform::thread_local! {
-    static WAKER: Waker = Waker::from(Arc::new(Unpark(thread::current())));
+    static WAKER: Waker = Unpark::this();
 }
 
 /// No caller waits for longer: a century.
@@ -36,7 +43,8 @@ pub(crate) fn block_on<T>(
     timeout: Option<Duration>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>,
 ) -> io::Result<T> {
-    let waker = WAKER.with(Waker::clone);
+    // When a thread ends, what it had of its own may still call.
+    let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| Unpark::this());
     let mut cx = Context::from_waker(&waker);
     let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
     loop {
@@ -54,6 +62,19 @@ pub(crate) fn block_on<T>(
             }
         }
     }
+}
+
+/// What `run` returns; `None` if it panics. What it panics with has been said by the panic's own hook, and is
+/// dropped. If that panics, too, what it panics with is forgotten: it might go on for ever.
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
+    let said = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(done) => return Some(done),
+        Err(said) => said,
+    };
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(said))) {
+        std::mem::forget(again);
+    }
+    None
 }
 
 /// Wakes them, whatever some of them do: one that panics must not end the thread that wakes others, too.

@@ -18,6 +18,7 @@ mod posted;
 mod shared_bytes;
 mod start;
 mod tasks;
+mod thread_locals;
 mod ttl;
 mod watched;
 
