@@ -12,6 +12,9 @@ use bytes::Bytes;
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 fn block_on<F: Future>(future: F) -> F::Output {
@@ -182,5 +185,64 @@ fn a_stream_that_nobody_polls_lets_threads_sleep() {
                 assert_eq!(&ends.next().await.expect("a packet")[28..], b"more", "{organization}");
             }
         });
+    }
+}
+
+/// A task that belongs to its wakers, as with many an executor while it waits.
+struct Task(Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Task {
+    fn poll(self: &Arc<Task>) {
+        let waker = Waker::from(self.clone());
+        let mut task = self.0.lock().expect("no panic");
+        assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        self.poll();
+    }
+}
+
+/// How somebody waits at a device's other end.
+type Wait = fn(&mut Packets, &mut Context<'_>) -> bool;
+
+/// For packets, for room, and for packets to be taken.
+const WAITS: [Wait; 3] = [
+    |ends, cx| ends.poll_next_unpin(cx).is_pending(),
+    |ends, cx| ends.poll_ready_unpin(cx).is_pending(),
+    |ends, cx| ends.poll_flush_unpin(cx).is_pending(),
+];
+
+/// Who takes the other end over from a task that is forgotten drops that task, and the device with it. Before, that
+/// waited for the lock under which it was done, for ever.
+#[test]
+fn a_forgotten_task_goes_with_its_device_when_another_takes_the_packets_over() {
+    for wait in WAITS {
+        let (done, is_done) = mpsc::channel();
+        std::thread::spawn(move || {
+            let (device, mut ends) = packets(Config::ip(), 1).expect("a device");
+            ends.start_send_unpin(Bytes::from_static(b"it fills the queue")).expect("sent");
+            let (give, take) = mpsc::channel();
+            let task = Arc::new(Task(Mutex::new(Box::pin(async move {
+                std::future::poll_fn(|cx| {
+                    assert!(wait(&mut ends, cx));
+                    std::task::Poll::Ready(())
+                })
+                .await;
+                give.send(ends).expect("the test listens");
+                std::future::pending::<()>().await;
+                drop(device);
+            }))));
+            task.poll();
+            drop(task);
+            let mut ends = take.recv().expect("it is handed over");
+            let mut cx = Context::from_waker(Waker::noop());
+            assert!(wait(&mut ends, &mut cx));
+            assert!(!wait(&mut ends, &mut cx), "the device is gone");
+            done.send(()).expect("the test listens");
+        });
+        is_done.recv_timeout(Duration::from_secs(20)).expect("it does not hang");
     }
 }

@@ -6,7 +6,7 @@ use ::device::Device;
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
-use platform::Mutex;
+use platform::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
@@ -27,6 +27,15 @@ impl Way {
     fn wake(way: &Mutex<Way>) {
         let waiter = way.lock().waiter.take();
         wake_each(waiter);
+    }
+
+    /// The task of `cx` waits. Who did before is dropped after the lock: with a task that nobody else
+    /// has, the stack may go whose device this is.
+    fn wait<T>(mut way: MutexGuard<'_, Way>, cx: &Context<'_>) -> Poll<T> {
+        let before = way.waiter.replace(cx.waker().clone());
+        drop(way);
+        drop(before);
+        Poll::Pending
     }
 
     fn close(way: &Mutex<Way>) {
@@ -130,10 +139,7 @@ impl Stream for Packets {
                 Poll::Ready(Some(packet))
             }
             None if way.closed => Poll::Ready(None),
-            None => {
-                way.waiter = Some(cx.waker().clone());
-                Poll::Pending
-            }
+            None => Way::wait(way, cx),
         }
     }
 }
@@ -146,15 +152,14 @@ impl Sink<Bytes> for Packets {
     type Error = io::Error;
 
     fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut way = self.shared.to_stack.lock();
+        let way = self.shared.to_stack.lock();
         if way.closed {
             return Poll::Ready(Err(gone()));
         }
         if way.packets.len() < self.shared.capacity {
             return Poll::Ready(Ok(()));
         }
-        way.waiter = Some(cx.waker().clone());
-        Poll::Pending
+        Way::wait(way, cx)
     }
 
     fn start_send(self: Pin<&mut Self>, packet: Bytes) -> io::Result<()> {
@@ -169,15 +174,14 @@ impl Sink<Bytes> for Packets {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut way = self.shared.to_stack.lock();
+        let way = self.shared.to_stack.lock();
         if way.packets.is_empty() {
             return Poll::Ready(Ok(()));
         }
         if way.closed {
             return Poll::Ready(Err(gone()));
         }
-        way.waiter = Some(cx.waker().clone());
-        Poll::Pending
+        Way::wait(way, cx)
     }
 
     fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
