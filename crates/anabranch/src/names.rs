@@ -3,13 +3,12 @@
 
 use crate::alarms::Alarms;
 use crate::scope;
-use crate::wait::block_on;
+use crate::wait::{block_on, caught, wake_each};
 use platform::{Mutex, thread};
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use wire::Endpoint;
@@ -281,9 +280,8 @@ impl Resolver {
             };
             // A task that gave up needs no answer.
             let Some(job) = job.upgrade() else { continue };
-            let lookup = AssertUnwindSafe(|| (self.lookup)(&job.host, job.port));
-            let answer = catch_unwind(lookup);
-            job.done(answer.unwrap_or_else(|_| Err(io::Error::other("the resolver panicked"))));
+            let answer = caught(|| (self.lookup)(&job.host, job.port));
+            job.done(answer.unwrap_or_else(|| Err(io::Error::other("the resolver panicked"))));
         }
     }
 }
@@ -295,7 +293,7 @@ impl Job {
             state.answer = Some(answer);
             state.waker.take()
         };
-        waker.into_iter().for_each(Waker::wake);
+        wake_each(waker);
     }
 
     fn poll(&self, cx: &Context<'_>) -> Poll<io::Result<Vec<SocketAddr>>> {
@@ -303,7 +301,10 @@ impl Job {
         match state.answer.take() {
             Some(answer) => Poll::Ready(answer),
             None => {
-                state.waker = Some(cx.waker().clone());
+                let before = state.waker.replace(cx.waker().clone());
+                // Whatever goes with it may look names up.
+                drop(state);
+                drop(before);
                 Poll::Pending
             }
         }

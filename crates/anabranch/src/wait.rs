@@ -80,8 +80,7 @@ pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
 /// Wakes them, whatever some of them do: one that panics must not end the thread that wakes others, too.
 pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) {
     for waker in wakers {
-        // What it says has been said by the panic's own hook.
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        caught(|| waker.wake());
     }
 }
 

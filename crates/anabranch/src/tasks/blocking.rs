@@ -1,8 +1,8 @@
 //! A pool for work that would block a unit's thread.
 
+use crate::wait::caught;
 use std::collections::VecDeque;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -42,8 +42,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let answer = Arc::new(Mutex::new(Answer { value: None, waker: None }));
     let to = answer.clone();
     post(Box::new(move || {
-        let done = catch_unwind(AssertUnwindSafe(work));
-        let done = done.map_err(|_| io::Error::other("the work panicked"));
+        let done = caught(work).ok_or_else(|| io::Error::other("the work panicked"));
         let waker = {
             let mut answer = lock(&to);
             answer.value = Some(done);
@@ -56,7 +55,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
         match answer.value.take() {
             Some(value) => Poll::Ready(value),
             None => {
-                answer.waker = Some(cx.waker().clone());
+                let before = answer.waker.replace(cx.waker().clone());
+                drop(answer);
+                drop(before);
                 Poll::Pending
             }
         }
@@ -86,7 +87,7 @@ fn serve() {
         if let Some(work) = pool.work.pop_front() {
             drop(pool);
             // Its result may be dropped here, and that may panic.
-            let _ = catch_unwind(AssertUnwindSafe(work));
+            caught(work);
             pool = lock(&POOL);
             continue;
         }

@@ -15,7 +15,7 @@ pub(crate) use reactor::{Registration, Way};
 pub(crate) use starts::{Refused, Starts};
 pub(crate) use watchdog::Watch;
 
-use crate::wait::wake_each;
+use crate::wait::{caught, wake_each};
 use platform::atomic::{AtomicBool, AtomicU64, Ordering};
 use platform::{Instant, Mutex, thread_local};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -23,7 +23,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -235,7 +234,7 @@ pub(crate) fn end() {
     let slots = std::mem::take(&mut *executor.slots.borrow_mut());
     for task in slots.into_iter().filter_map(|slot| slot.task) {
         executor.counts.dropped.fetch_add(1, Ordering::Relaxed);
-        drop_caught(task);
+        caught(|| drop(task));
     }
 }
 
@@ -283,26 +282,21 @@ impl Executor {
         self.reactor.get().into_iter().for_each(|reactor| reactor.begin());
         let waker = Waker::from(waker);
         let mut cx = Context::from_waker(&waker);
-        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(&mut cx)));
-        if matches!(&polled, Ok(poll) if poll.is_pending()) {
+        let polled = caught(|| task.as_mut().poll(&mut cx));
+        if polled.is_some_and(|poll| poll.is_pending()) {
             self.watch.end();
             // It was not removed: only its own end does that.
             self.slots.borrow_mut()[place.slot].task = Some(task);
             return;
         }
-        let count = if polled.is_ok() { &self.counts.finished } else { &self.counts.panicked };
+        let count = if polled.is_some() { &self.counts.finished } else { &self.counts.panicked };
         count.fetch_add(1, Ordering::Relaxed);
-        drop_caught(task);
+        caught(|| drop(task));
         self.watch.end();
         let mut slots = self.slots.borrow_mut();
         slots[place.slot] = Slot { generation: place.generation + 1, ..Slot::default() };
         self.free.borrow_mut().push(place.slot);
     }
-}
-
-/// Drops what is not ours; if that panics, it has said so.
-fn drop_caught(task: Task) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));
 }
 
 #[cfg(test)]

@@ -1,11 +1,14 @@
 //! Names and several addresses.
 
-use super::{SERVER, block_on, pair};
+use super::{PATIENCE, SERVER, block_on, pair};
 use anabranch::device::memory;
 use anabranch::tokio as tasks;
 use anabranch::{Stack, TcpListener, TcpStream};
 use std::net::SocketAddr;
-use std::sync::{Mutex, mpsc};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// A connect tries one address after the other, as that of the standard library.
@@ -92,5 +95,48 @@ fn tasks_look_names_up_elsewhere() {
         ask.send(()).expect("a resolver");
         assert_eq!(socket.send_to(b"hello", ("server.test", 53)).await.expect("sent"), 5);
     });
+    drop(listener);
+}
+
+/// Panics when it is woken, and counts that.
+struct Panics(AtomicUsize);
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        panic!("a waker that panics, as the test wants it");
+    }
+}
+
+/// A waker that panics ends no thread that looks names up: sixteen of them, and nobody was answered any more.
+#[test]
+fn wakers_that_panic_do_not_end_lookups() {
+    let (ask, asked) = mpsc::channel();
+    let asked = Mutex::new(asked);
+    let resolver = move |_: &str, port| {
+        asked.lock().expect("no panic").recv().expect("asked");
+        Ok(vec![SocketAddr::new([127, 0, 0, 1].into(), port)])
+    };
+    let (device, _peer) = memory::pair(memory::Config::default());
+    let stack = Stack::builder().device(device).address("10.0.0.1/24").resolver(resolver);
+    let stack = stack.start().expect("a stack");
+    let listener = TcpListener::bind(&stack, "127.0.0.1:80").expect("bind");
+    let panics = Arc::new(Panics(AtomicUsize::new(0)));
+    let waker = Waker::from(panics.clone());
+    let start = Instant::now();
+    for n in 1..=16 {
+        let mut lookup = pin!(tasks::TcpStream::connect(&stack, "server.test:80"));
+        assert!(lookup.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        ask.send(()).expect("a resolver");
+        while panics.0.load(Ordering::SeqCst) < n {
+            assert!(start.elapsed() < PATIENCE, "{n}");
+            std::thread::yield_now();
+        }
+    }
+    ask.send(()).expect("a resolver");
+    let connect = async {
+        tokio::time::timeout(PATIENCE, tasks::TcpStream::connect(&stack, "server.test:80")).await
+    };
+    block_on(connect).expect("it is looked up").expect("connected");
     drop(listener);
 }

@@ -76,6 +76,25 @@ fn what_makes_no_sense_is_told_and_a_panic_ends_its_task_alone() {
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 }
 
+/// A task may panic with what panics when it is dropped, or have such a thing: that ends no unit.
+#[test]
+fn what_is_dropped_after_a_panic_may_panic_too() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            std::panic::panic_any(Panics);
+        }
+    }
+    for (organization, processors) in WITH_THREADS {
+        let (server, _client) = pair(organization, processors);
+        unit::start_on(&server, 0, || async { std::panic::panic_any(Panics) }).expect("it starts");
+        unit::start_on(&server, 0, || async { drop(Panics) }).expect("it starts");
+        unit::start_on(&server, 0, || async {}).expect("it starts");
+        let tasks = wait_for(&server, |tasks| tasks.finished + tasks.panicked == 3);
+        assert_eq!((tasks.started, tasks.panicked), (3, 2), "{organization}");
+    }
+}
+
 /// What was given and never started does not keep the stack.
 #[test]
 fn a_stack_that_stops_lets_go_of_what_was_to_be_started() {
