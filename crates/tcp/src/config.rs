@@ -70,11 +70,12 @@ pub struct Config {
     pub retries: u8,
     /// How long TIME-WAIT lasts (2 MSL). Default 60 s.
     pub time_wait: Duration,
-    /// How long FIN-WAIT-2 lasts once the application has let go. Default 60 s.
+    /// How long FIN-WAIT-2 lasts once the application has let go. Default 60 s; `Duration::MAX`: until the
+    /// peer closes its half.
     pub fin_wait_2: Duration,
     /// How long a connection that the application has let go of may stay without
     /// progress: no new byte acknowledged, though the peer may answer probes of
-    /// its closed window. It then ends with a RST. Default 60 s.
+    /// its closed window. It then ends with a RST. Default 60 s; `Duration::MAX`: never.
     pub orphan: Duration,
     /// Keep-alives of new connections. Default none (RFC 9293 3.8.4).
     pub keepalive: Option<Keepalive>,

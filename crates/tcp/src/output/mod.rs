@@ -19,6 +19,9 @@ use wire::tcp::{Flags, Header};
 use wire::time::Duration;
 use wire::{Instant, Parts, Seq, Slice};
 
+/// An orphan that may stay for so long, some 292 years, has no timer.
+const FOR_EVER: Duration = Duration::from_nanos(u64::MAX / 2);
+
 /// What the way down takes and wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransmitOffload {
@@ -299,13 +302,14 @@ impl Tcb {
     }
 
     /// How long the connection may stay as it is when the application is gone:
-    /// nobody is left who would wait for the peer.
+    /// nobody is left who would wait for the peer. `None`: for as long as it takes.
     fn orphan_limit(&self) -> Option<Duration> {
-        match self.state {
-            State::FinWait2 => Some(self.config.fin_wait_2),
-            State::FinWait1 | State::Closing | State::LastAck => Some(self.config.orphan),
-            _ => None,
-        }
+        let limit = match self.state {
+            State::FinWait2 => self.config.fin_wait_2,
+            State::FinWait1 | State::Closing | State::LastAck => self.config.orphan,
+            _ => return None,
+        };
+        (limit < FOR_EVER).then_some(limit)
     }
 
     /// The RST of an abort.

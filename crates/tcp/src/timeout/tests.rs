@@ -202,6 +202,21 @@ fn an_orphan_that_gets_on_is_left_alone() {
 }
 
 #[test]
+fn an_orphan_may_stay_for_as_long_as_it_takes() {
+    let for_ever = Config { orphan: Duration::MAX, fin_wait_2: Duration::MAX, ..bare() };
+    let mut p = Peer::established(for_ever);
+    p.tcb.release();
+    assert_eq!(p.out(), [s("F.", 1, 0, 1)]);
+    p.input(header(".", 1, 2, 50_000), 0);
+    assert_eq!(p.out(), []);
+    assert_eq!((p.tcb.state(), p.tcb.next_timeout()), (State::FinWait2, None));
+    p.wait(1_000_000_000);
+    p.input(header("F.", 1, 2, 50_000), 0);
+    assert_eq!(p.out(), [s(".", 2, 0, 2)]);
+    assert_eq!(p.tcb.state(), State::TimeWait);
+}
+
+#[test]
 fn the_first_syns_again_may_come_evenly() {
     // RFC 6298 5.5/1
     for (linear, expected) in [(0, [1000, 2000, 4000, 8000]), (2, [1000, 1000, 1000, 2000])] {
