@@ -221,3 +221,23 @@ fn a_view_keeps_nothing_alive() {
     });
     assert!(Client::connect(Some(&name)).is_err());
 }
+
+/// Counts of the program's that panic end the answer to one client. Before, each kept its place, and after sixteen of
+/// them nobody could look into the stack.
+#[test]
+fn counts_that_panic_leave_room_for_other_clients() {
+    let name = name("panics");
+    let stack = stack(Organization::UNIPROCESSOR, None);
+    let counts = || panic!("counts that panic, as the test wants it");
+    let config = Config::new(&name).with_counts(counts);
+    let _control = Control::open(&stack, &config).expect("a control socket");
+    for _ in 0..16 {
+        let client = Client::connect(Some(&name)).expect("a control socket");
+        let rates = client.rates(Duration::from_millis(1), |_| Ok(true));
+        rates.expect_err("there are none");
+    }
+    // The thread of the last may not have ended.
+    let connections = || Client::connect(Some(&name)).expect("open").connections();
+    let tries = || std::iter::repeat_with(connections).take(100).find_map(Result::ok);
+    assert_eq!(tries().expect("said"), r#"{"connections":[]}"#);
+}

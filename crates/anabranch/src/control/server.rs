@@ -109,21 +109,35 @@ fn listen(listener: &UnixListener, end: &Arc<End>, shown: &Arc<Shown>) {
     }
 }
 
-/// Answers a client in a thread of its own.
-fn greet(stream: UnixStream, end: &Arc<End>, shown: &Arc<Shown>, clients: &Arc<AtomicUsize>) {
-    if clients.fetch_add(1, Ordering::Relaxed) >= CLIENTS {
-        clients.fetch_sub(1, Ordering::Relaxed);
-        return;
+/// The place of a client among those that there may be, however its thread ends: the program's counts
+/// may panic.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    /// One, if there is any.
+    fn take(clients: &Arc<AtomicUsize>) -> Option<Place> {
+        let before = clients.fetch_add(1, Ordering::Relaxed);
+        let place = Place(clients.clone());
+        (before < CLIENTS).then_some(place)
     }
-    let (end, shown, here) = (end.clone(), shown.clone(), clients.clone());
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers a client in a thread of its own, if there is one.
+fn greet(stream: UnixStream, end: &Arc<End>, shown: &Arc<Shown>, clients: &Arc<AtomicUsize>) {
+    let Some(place) = Place::take(clients) else { return };
+    let (end, shown) = (end.clone(), shown.clone());
     let answer = move || {
+        let _place = place;
         // A client that goes away before it has its answer is its own affair.
         let _ = answer(stream, &end, &shown);
-        here.fetch_sub(1, Ordering::Relaxed);
     };
-    if thread::Builder::new().name("ana-view".into()).spawn(answer).is_err() {
-        clients.fetch_sub(1, Ordering::Relaxed);
-    }
+    let _ = thread::Builder::new().name("ana-view".into()).spawn(answer);
 }
 
 fn answer(mut stream: UnixStream, end: &End, shown: &Shown) -> io::Result<()> {
