@@ -128,10 +128,7 @@ impl Application for SocketLayer {
     }
 
     fn opened(&mut self, socket: &mut Arc<TcpShared>, id: ConnId, flow: &FlowKey) {
-        // A connection that migrates is opened again, with another name.
-        if socket.opened(id, flow) {
-            self.registry.add(socket, usize::from(flow.local.port ^ flow.remote.port));
-        }
+        TcpShared::opened(socket, id, flow, &self.registry);
     }
 
     fn connect_failed(&mut self, socket: Arc<TcpShared>, error: ConnectError) {

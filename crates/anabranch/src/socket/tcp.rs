@@ -5,6 +5,7 @@ mod unsent;
 mod user;
 
 use super::backlog::Backlog;
+use super::registry::{Entry, Registry};
 use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use tcp::{ReceiveQueue, Tcb};
 use unsent::Unsent;
+pub(crate) use user::WriteLimits;
 use wire::{FlowKey, Instant};
 
 /// Slices at least this long are handed to TCP as they are; shorter ones are
@@ -113,6 +115,7 @@ struct State {
     closing: Arc<Closing>,
     /// This connection is one of `closing`.
     is_closing: bool,
+    entry: Option<Entry<TcpShared>>,
 }
 
 /// What a listening socket and all domains share.
@@ -127,14 +130,6 @@ pub(crate) struct TcpShared {
     allow_fragments: AtomicBool,
     /// What it is opened with.
     options: Option<Arc<TcpOptions>>,
-}
-
-/// How a stream cuts what it writes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WriteLimits {
-    pub(crate) room: usize,
-    pub(crate) chunk: usize,
-    pub(crate) sum: bool,
 }
 
 impl TcpShared {
@@ -174,6 +169,7 @@ impl TcpShared {
             rare: None,
             closing,
             is_closing: false,
+            entry: None,
         };
         let tos = AtomicU8::new(tos);
         let cut = options.as_ref().is_some_and(|o| o.allow_fragments);
@@ -209,11 +205,14 @@ impl TcpShared {
         self.allow_fragments.load(Ordering::Relaxed)
     }
 
-    /// The connection has this name now. Returns whether it had none before.
-    pub(crate) fn opened(&self, id: ConnId, flow: &FlowKey) -> bool {
-        let mut state = self.state.lock();
+    /// The connection has this name now. With its first it is added to `all` of the stack.
+    pub(crate) fn opened(this: &Arc<Self>, id: ConnId, flow: &FlowKey, all: &Registry<Self>) {
+        let mut state = this.state.lock();
         state.flow = Some(*flow);
-        state.id.replace(id).is_none()
+        // A connection that migrates is opened again, with another name.
+        if state.id.replace(id).is_none() {
+            state.entry = Some(all.add(this, usize::from(flow.local.port ^ flow.remote.port)));
+        }
     }
 
     pub(crate) fn connect_failed(&self, error: ConnectError, wakes: &mut Vec<Waker>) {

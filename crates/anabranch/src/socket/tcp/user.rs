@@ -1,6 +1,6 @@
 //! What a stream asks of [`TcpShared`].
 
-use super::{Phase, State, TcpShared, WriteLimits, lowat};
+use super::{Phase, State, TcpShared, lowat};
 use crate::error::SocketError;
 use crate::options::{Setting, TcpOptions};
 use crate::wait::Asked;
@@ -31,6 +31,14 @@ impl State {
     pub(super) fn note_limit(&mut self, tcb: &tcp::Tcb) {
         self.worth_telling = (tcb.unread_limit() / 8).min(WORTH_TELLING);
     }
+}
+
+/// How a stream cuts what it writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WriteLimits {
+    pub(crate) room: usize,
+    pub(crate) chunk: usize,
+    pub(crate) sum: bool,
 }
 
 impl TcpShared {
