@@ -22,18 +22,17 @@ impl Shared {
         std::ptr::from_ref(self.socket()).addr() as u64
     }
 
-    /// Wants this of a group from now on, and tells routers.
+    /// Wants this of a group from now on.
     fn set_filter(&self, interface: u16, group: Address, filter: Filter) -> io::Result<()> {
         let groups = &self.config().groups;
         groups
             .set(self.owner(), interface, group, filter.clone())
             .map_err(|full| io::Error::new(io::ErrorKind::QuotaExceeded, full))?;
         self.socket().memberships.set(interface, group, filter);
-        self.tell();
         Ok(())
     }
 
-    /// Changes what is wanted of a group.
+    /// Changes what is wanted of a group, and tells routers.
     fn change_filter(
         &self,
         (interface, group): (u16, Address),
@@ -42,8 +41,15 @@ impl Shared {
         if !group.is_multicast() {
             return Err(invalid(format!("{group} is no group: one of 224.0.0.0/4 or ff00::/8")));
         }
-        let filter = change(self.socket().memberships.filter(interface, group))?;
-        self.set_filter(interface, group, filter)
+        {
+            let memberships = &self.socket().memberships;
+            let _alone = memberships.change_alone();
+            let filter = change(memberships.filter(interface, group))?;
+            self.set_filter(interface, group, filter)?;
+        }
+        // The calling thread may do the unit's work, and wake others.
+        self.tell();
+        Ok(())
     }
 
     pub(crate) fn join(&self, interface: u16, group: Address) -> io::Result<()> {

@@ -5,6 +5,7 @@ use anabranch::device::memory;
 use anabranch::{Organization, Stack, UdpSocket};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Barrier;
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 9, 8, 7);
 const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0, 0, 9, 7);
@@ -115,4 +116,28 @@ fn what_makes_no_sense_is_told() {
     }
     let one_more = Ipv4Addr::new(239, 1, 1, 1);
     assert_eq!(kind(socket.join_multicast_v4(&one_more, &ANY)), ErrorKind::QuotaExceeded);
+}
+
+/// Before, one of two threads that changed what a socket hears of a group could undo what the other did.
+#[test]
+fn sources_that_two_threads_add_at_once_are_both_heard() {
+    let [server, _] = pair(Organization::default());
+    let socket = socket(&server, "0.0.0.0:5000");
+    let sources = [7, 8].map(|last| Ipv4Addr::new(192, 0, 2, last));
+    for round in 0..2000 {
+        let both = Barrier::new(2);
+        std::thread::scope(|scope| {
+            for source in &sources {
+                let (socket, both) = (&socket, &both);
+                scope.spawn(move || {
+                    both.wait();
+                    socket.join_source_v4(&GROUP, source, &ANY).expect("join");
+                });
+            }
+        });
+        for source in &sources {
+            let left = socket.leave_source_v4(&GROUP, source, &ANY);
+            left.unwrap_or_else(|error| panic!("round {round}: {source} was not heard: {error}"));
+        }
+    }
 }
