@@ -101,9 +101,16 @@ impl UdpShared {
         self
     }
 
-    /// Its user has gone. What was sent by it is still to leave.
+    /// Its user has gone. What was sent by it is still to leave. Who has waited for it is dropped here,
+    /// and not by the last unit that has it: with such a task the stack may go, which waits for its units.
     pub(crate) fn is_dropped(&self, closing: &Arc<Closing>) {
-        let is_used = self.state.lock().used;
+        let mut waited = Vec::new();
+        let is_used = {
+            let mut state = self.state.lock();
+            state.wake_all(&mut waited);
+            state.used
+        };
+        drop(waited);
         if is_used {
             let _ = self.leaving.set(closing.begin_datagrams());
         }

@@ -1,9 +1,12 @@
 //! How tasks end: by panics, with their stack, and with what they wrote.
 
 use super::*;
-use std::io::ErrorKind;
-use std::sync::Arc;
+use anabranch::tokio::UdpSocket;
+use std::io::{ErrorKind, Read, Write};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 
 #[test]
 fn a_panic_resets_its_connection_and_no_other() {
@@ -225,4 +228,66 @@ fn a_task_that_keeps_its_thread_is_counted_once() {
         assert_eq!((blocked, bytes.as_slice()), (1, &b"late"[..]));
     });
     assert_eq!(server.tasks().blocked, 1);
+}
+
+/// A task that belongs to its wakers, as with many an executor while it waits.
+struct Owned(Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Owned {
+    fn poll(self: &Arc<Owned>) {
+        let waker = Waker::from(self.clone());
+        let mut task = self.0.lock().expect("no panic");
+        assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+}
+
+impl Wake for Owned {
+    fn wake(self: Arc<Self>) {
+        self.poll();
+    }
+}
+
+/// A task has given up to wait for a datagram, has let go of the socket, and is forgotten: with it goes the last
+/// handle of its stack, which waits for what was written. Before, the unit that forgot the socket dropped the task, and
+/// waited for itself.
+#[test]
+fn no_unit_drops_the_tasks_that_have_waited_at_a_socket() {
+    for (organization, processors) in WITH_THREADS {
+        let (left, right) = memory::pair(memory::Config::default().with_queues(processors));
+        let start = |device, address| Stack::builder().device(device).address(address);
+        let server = start(left, "10.0.0.1/24").organization(organization);
+        let server = server.processors(processors).start().expect("a stack");
+        let client = start(right, "10.0.0.2/24").organization(organization);
+        let client = client.processors(processors).drain(2 * PATIENCE).start().expect("a stack");
+        let listener = anabranch::TcpListener::bind(&server, SERVER).expect("bind");
+        let stream = anabranch::TcpStream::connect(&client, SERVER).expect("connect");
+        let (mut there, _) = listener.accept().expect("accept");
+        let task = Arc::new(Owned(Mutex::new(Box::pin(async move {
+            // It goes before the stack.
+            let mut stream = stream;
+            let udp = UdpSocket::bind(&client, "10.0.0.2:8").await.expect("bind");
+            let mut bytes = [0; 8];
+            {
+                let mut receive = pin!(udp.recv_from(&mut bytes));
+                let once = |cx: &mut Context<'_>| Poll::Ready(receive.as_mut().poll(cx));
+                assert!(std::future::poll_fn(once).await.is_pending());
+            }
+            // So that the units see what follows only when this task is forgotten.
+            for unit in 0..unit::count(&client) {
+                let busy = || async { std::thread::sleep(Duration::from_millis(100)) };
+                unit::start_on(&client, unit, busy).expect("it starts");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            stream.write_all(&[7; 300_000]).expect("it is written");
+            drop(udp);
+            std::future::pending::<()>().await;
+            drop((stream, client));
+        }))));
+        task.poll();
+        drop(task);
+        there.set_read_timeout(Some(PATIENCE)).expect("set");
+        let mut bytes = Vec::new();
+        there.read_to_end(&mut bytes).expect("it ends well");
+        assert_eq!(bytes.len(), 300_000, "{organization}");
+    }
 }
