@@ -318,9 +318,13 @@ impl Builder {
         self
     }
 
-    /// Ports for sockets that ask for none. Default: 32768 to 60999.
+    /// Ports for sockets that ask for none, one at least and 0 not among them. Default: 32768 to 60999.
     pub fn ephemeral_ports(mut self, ports: RangeInclusive<u16>) -> Builder {
-        self.config.ephemeral_ports = (*ports.start(), *ports.end());
+        let (first, last) = (*ports.start(), *ports.end());
+        if first == 0 || first > last {
+            self.wrong.get_or_insert(Error::Ports { first, last });
+        }
+        self.config.ephemeral_ports = (first, last);
         self
     }
 

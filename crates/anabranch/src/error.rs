@@ -25,6 +25,16 @@ pub enum Error {
     /// An address or a route makes no sense.
     #[error(transparent)]
     Address(#[from] CidrError),
+    /// Sockets that ask for no port could get none of these.
+    #[error(
+        "ports {first} to {last} cannot be those of sockets that ask for none: choose 1 to 65535, or some of them"
+    )]
+    Ports {
+        /// The first.
+        first: u16,
+        /// The last.
+        last: u16,
+    },
     /// A router is in none of the stack's networks.
     #[error(
         "gateway {gateway} is not a neighbour in a network of the stack ({networks}): choose a router there, or add an address"

@@ -3,6 +3,7 @@
 use anabranch::device::EthernetAddress;
 use anabranch::device::{Medium, memory};
 use anabranch::{Stack, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
 
 fn start(queues: usize, processors: usize) -> Result<Stack, anabranch::Error> {
     let (left, _) = memory::pair(memory::Config::default().with_queues(queues));
@@ -72,6 +73,9 @@ fn wrong_arguments_are_told() {
         (builder().route("10.1.0.0/16"), "is not a route"),
         (builder().route("10.1.0.0/16 via 10.2.0.1"), "not a neighbour"),
         (builder().processors(0), "processors"),
+        (builder().ephemeral_ports(0..=0), "choose 1 to 65535"),
+        (builder().ephemeral_ports(0..=60999), "choose 1 to 65535"),
+        (builder().ephemeral_ports(RangeInclusive::new(5, 3)), "choose 1 to 65535"),
     ] {
         let error = builder.start().expect_err(why);
         assert!(error.to_string().contains(why), "{error}");
