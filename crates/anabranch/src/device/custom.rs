@@ -6,7 +6,8 @@
 //!
 //! A stack that has nothing to do sleeps. A program that has packets for it says so by
 //! the [`Wake`] that comes with the device, or the device has a descriptor that says so
-//! ([`Config::with_readable`]).
+//! ([`Config::with_readable`]). A device whose other end is gone says so
+//! ([`PacketIo::is_over`]), or its descriptor does; the stack goes on without it.
 //!
 //! Tasks rather have a stream and a sink of packets: with the feature `futures`,
 //! `packets` makes a device of these.
@@ -59,10 +60,12 @@ mod packets;
 #[cfg(feature = "futures")]
 pub use packets::{Packets, packets};
 
+use crate::wait::caught;
 use ::device::{Batch, Capabilities, Counts, Device, Medium, Queue, Receive, Transmit};
-use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
-use rustix::event::{EventfdFlags, eventfd};
+use platform::{Mutex, MutexGuard};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::time::Timespec;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -80,6 +83,12 @@ pub trait PacketIo: Send {
     /// Sends a packet, or drops it. `false`: there is no room for it now; the stack
     /// offers it again soon.
     fn transmit(&mut self, packet: &[u8]) -> bool;
+
+    /// Is its other end gone for good? Asked each time after [`PacketIo::receive`]. The device is gone
+    /// then, as one that was deleted. Default: no.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// How a device of one's own is made.
@@ -96,7 +105,8 @@ pub struct Config {
     /// Our address on the link, where there is one.
     pub ethernet: EthernetAddress,
     /// A descriptor that is readable (`POLLIN`) for as long as there are packets to
-    /// receive. With it, nobody has to call [`Wake::wake`].
+    /// receive. With it, nobody has to call [`Wake::wake`]. Once its other end is closed
+    /// (`POLLHUP`) and there is nothing left to receive, the device is gone.
     pub readable: Option<OwnedFd>,
 }
 
@@ -174,7 +184,8 @@ pub fn open_queues(
     }
     let counts = Arc::new(Counts::default());
     let Config { name, medium, mtu, ethernet, mut readable } = config;
-    let longest = mtu + if medium == Medium::Ethernet { wire::ethernet::LEN + 4 } else { 0 };
+    let header = if medium == Medium::Ethernet { wire::ethernet::LEN + 4 } else { 0 };
+    let longest = mtu.saturating_add(header);
     let mut wakes = Vec::new();
     let mut ends = Vec::new();
     for io in queues {
@@ -182,7 +193,13 @@ pub fn open_queues(
         let io = Arc::new(Guarded { io: Mutex::new(Some(io)), counts: counts.clone() });
         wakes.push(Wake(bell.clone()));
         ends.push(Queue {
-            receive: Box::new(CustomReceive { io: io.clone(), bell, taken: Batch::new(), longest }),
+            receive: Box::new(CustomReceive {
+                io: io.clone(),
+                bell,
+                taken: Batch::new(),
+                longest,
+                is_closed: false,
+            }),
             transmit: Box::new(CustomTransmit { io, frame: Vec::new() }),
         });
     }
@@ -259,6 +276,14 @@ impl Bell {
         !self.rung.load(Ordering::SeqCst)
     }
 
+    /// Will nothing more come by the device's descriptor?
+    fn is_closed(&self) -> bool {
+        let mut at = [PollFd::new(&self.descriptor, PollFlags::empty())];
+        self.is_theirs
+            && poll(&mut at, Some(&Timespec::default())).is_ok()
+            && at[0].revents().contains(PollFlags::HUP)
+    }
+
     fn disarm(&self) {
         if !self.is_theirs {
             self.armed.store(false, Ordering::SeqCst);
@@ -268,7 +293,7 @@ impl Bell {
     }
 }
 
-/// A queue's [`PacketIo`], until it panics. That ends the device, and no thread of the stack.
+/// A queue's [`PacketIo`], until it panics or is over. That ends the device, and no thread of the stack.
 struct Guarded {
     io: Mutex<Option<Box<dyn PacketIo>>>,
     counts: Arc<Counts>,
@@ -286,14 +311,21 @@ impl Guarded {
         }
         let mut io = self.io.lock();
         let asked = io.as_deref_mut().map(|io| catch_unwind(AssertUnwindSafe(|| ask(io))))?;
-        asked
-            .inspect_err(|_| {
-                let ended = io.take();
-                drop(io);
-                self.counts.set_gone();
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(ended)));
-            })
-            .ok()
+        let said = match asked {
+            Ok(answer) => return Some(answer),
+            Err(said) => said,
+        };
+        self.end(io);
+        caught(|| drop(said));
+        None
+    }
+
+    /// The device is gone.
+    fn end(&self, mut io: MutexGuard<'_, Option<Box<dyn PacketIo>>>) {
+        let ended = io.take();
+        drop(io);
+        self.counts.set_gone();
+        caught(|| drop(ended));
     }
 }
 
@@ -303,6 +335,8 @@ struct CustomReceive {
     /// Packets that arrived with others and were not asked for yet.
     taken: Batch,
     longest: usize,
+    /// Its descriptor's other end was closed when last there was nothing to receive.
+    is_closed: bool,
 }
 
 impl Receive for CustomReceive {
@@ -318,7 +352,14 @@ impl Receive for CustomReceive {
                     taken.push_back(Packet::copy_of(bytes));
                 }
             };
-            self.io.ask(|io| io.receive(&mut deliver));
+            let is_over = self.io.ask(|io| {
+                io.receive(&mut deliver);
+                io.is_over()
+            });
+            let was_closed = std::mem::take(&mut self.is_closed);
+            if is_over == Some(true) || (was_closed && self.taken.is_empty()) {
+                self.io.end(self.io.io.lock());
+            }
         }
         let n = max.min(self.taken.len());
         into.extend(self.taken.drain(..n));
@@ -331,7 +372,12 @@ impl Receive for CustomReceive {
     }
 
     fn arm(&mut self) -> bool {
-        self.taken.is_empty() && self.bell.arm()
+        if !self.taken.is_empty() || !self.bell.arm() {
+            return false;
+        }
+        // What came just before the end is to be received.
+        self.is_closed = !self.io.is_gone() && self.bell.is_closed();
+        !self.is_closed
     }
 
     fn disarm(&mut self) {

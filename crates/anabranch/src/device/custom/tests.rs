@@ -102,6 +102,8 @@ fn long_packets_are_dropped() {
     assert_eq!(device.queues[0].receive.receive(&mut packets, 10), 1);
     assert_eq!(packets[0].len(), 600);
     assert_eq!(device.counts.receive_dropped.load(Ordering::Relaxed), 1);
+    let (mut any, _) = open(Long, Config::ethernet().with_mtu(usize::MAX)).expect("a device");
+    assert_eq!(any.queues[0].receive.receive(&mut packets, 10), 2);
 }
 
 /// More packets than were asked for stay for the next time, and nobody sleeps on
@@ -207,4 +209,82 @@ fn a_device_that_panics_takes_no_thread_with_it() {
             assert_eq!(events.next(Duration::ZERO), None, "it is told once");
         }
     }
+}
+
+/// Takes what comes by a socket of the host, until it is told that this is over.
+struct OverSocket {
+    socket: std::os::unix::net::UnixStream,
+    is_over: Arc<AtomicBool>,
+}
+
+impl PacketIo for OverSocket {
+    fn receive(&mut self, deliver: &mut dyn FnMut(&[u8])) {
+        use std::io::Read;
+        let mut bytes = [0; 2000];
+        while let Ok(n @ 1..) = self.socket.read(&mut bytes) {
+            deliver(&bytes[..n]);
+        }
+    }
+
+    fn transmit(&mut self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// A device whose other end is gone is gone, whether it says so or its descriptor does. Before, a thread asked it for
+/// ever, since there was something to read: the end.
+#[test]
+fn a_device_that_is_over_is_gone() {
+    use crate::host::Event;
+    use crate::{Organization, Stack};
+    use std::time::Duration;
+    for (organization, says_so) in Organization::all().flat_map(|o| [(o, false), (o, true)]) {
+        let (socket, other_end) = std::os::unix::net::UnixStream::pair().expect("sockets");
+        socket.set_nonblocking(true).expect("set");
+        let readable = socket.try_clone().expect("a descriptor");
+        let config = match says_so {
+            true => Config::ip(),
+            false => Config::ip().with_readable(readable.into()),
+        };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let io = OverSocket { socket, is_over: is_over.clone() };
+        let (device, wake) = open(io, config).expect("a device");
+        let stack = Stack::builder().device(device).address("10.0.0.1/24").processors(1);
+        let stack = stack.organization(organization).start().expect("a stack");
+        let events = stack.host().watch();
+        if says_so {
+            is_over.store(true, Ordering::Relaxed);
+            wake.wake();
+        } else {
+            drop(other_end);
+        }
+        let event = events.next(Duration::from_secs(30));
+        assert_eq!(event, Some(Event::DeviceGone(0)), "{organization} {says_so}");
+    }
+}
+
+/// What has come before the end is delivered.
+#[test]
+fn packets_before_the_end_count() {
+    use std::io::Write;
+    let (socket, mut other_end) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    socket.set_nonblocking(true).expect("set");
+    let readable = socket.try_clone().expect("a descriptor");
+    let io = OverSocket { socket, is_over: Arc::default() };
+    let (mut device, _) = open(io, Config::ip().with_readable(readable.into())).expect("a device");
+    let (receive, mut packets) = (&mut device.queues[0].receive, Vec::new());
+    assert_eq!(receive.receive(&mut packets, 10), 0);
+    other_end.write_all(&[7; 40]).expect("written");
+    drop(other_end);
+    assert!(!receive.arm(), "it is to be asked once more");
+    assert_eq!(receive.receive(&mut packets, 10), 1);
+    assert!(receive.wait_fd().is_some(), "it is there still");
+    assert!(!receive.arm());
+    assert_eq!(receive.receive(&mut packets, 10), 0);
+    assert!(receive.wait_fd().is_none(), "it is gone");
+    assert!(receive.arm(), "whoever has other devices sleeps");
 }
