@@ -41,7 +41,7 @@ use sync::counted::{LockCounts, Wish};
 /// One round of this many is timed, unless said otherwise.
 pub const EVERY: u32 = 256;
 
-type ReadLock = Box<dyn Fn() -> LockCounts + Send + Sync>;
+type ReadLock = Box<dyn Fn() -> Option<LockCounts> + Send + Sync>;
 
 /// The instruments of one stack.
 pub struct Instruments {
@@ -51,8 +51,57 @@ pub struct Instruments {
     /// Of locks.
     _wish: Wish,
     threads: Mutex<Threads>,
-    locks: Mutex<Vec<(String, ReadLock)>>,
-    queues: Mutex<Vec<Arc<QueueProbe>>>,
+    locks: Mutex<Watched<(String, ReadLock)>>,
+    queues: Mutex<Queues>,
+}
+
+/// What is watched of a kind, each with a number that it has alone.
+struct Watched<T> {
+    all: Vec<(u64, T)>,
+    next: u64,
+    /// At this number, those that are gone are let go of.
+    sweep: usize,
+}
+
+impl<T> Default for Watched<T> {
+    fn default() -> Watched<T> {
+        Watched { all: Vec::new(), next: 0, sweep: APART }
+    }
+}
+
+impl<T> Watched<T> {
+    /// Adds one. Those are kept of which `is_there` says so, if it is asked.
+    fn add(&mut self, one: T, mut is_there: impl FnMut(&T) -> bool) {
+        if self.all.len() >= self.sweep {
+            self.all.retain(|(_, one)| is_there(one));
+            // So the work for each is bounded, however many there are.
+            self.sweep = (2 * self.all.len()).max(APART);
+        }
+        self.all.push((self.next, one));
+        self.next += 1;
+    }
+}
+
+/// The queues that are watched, or were.
+#[derive(Default)]
+struct Queues {
+    probes: Watched<Arc<QueueProbe>>,
+    /// What those had counted that are not told apart any more, by name.
+    ended: Vec<queue::Counts>,
+}
+
+impl Queues {
+    fn add(&mut self, probe: Arc<QueueProbe>) {
+        let Queues { probes, ended } = self;
+        probes.add(probe, |probe| {
+            // Nobody else can get one that nobody else has.
+            let has_ended = Arc::strong_count(probe) == 1;
+            if has_ended {
+                queue::add_to(ended, &probe.snapshot());
+            }
+            !has_ended
+        });
+    }
 }
 
 /// The threads that are watched, or were.
@@ -66,7 +115,7 @@ struct Threads {
     ended: Option<thread::Counts>,
 }
 
-/// Ended threads that are still told apart.
+/// Ended threads, locks and queues that are still told apart.
 const APART: usize = 256;
 
 impl Threads {
@@ -195,22 +244,23 @@ impl Instruments {
         probe
     }
 
-    /// Watches a lock: `counts` reads what it has counted. Locks of one name
-    /// are reported together. `counts` must not keep the stack alive that has
+    /// Watches a lock: `counts` reads what it has counted; `None`: it is gone. Locks of one
+    /// name are reported together. `counts` must not keep the stack alive that has
     /// these instruments: it holds a [`std::sync::Weak`].
     pub fn lock(
         &self,
         name: impl Into<String>,
-        counts: impl Fn() -> LockCounts + Send + Sync + 'static,
+        counts: impl Fn() -> Option<LockCounts> + Send + Sync + 'static,
     ) {
-        self.locks.lock().push((name.into(), Box::new(counts)));
+        let lock: (_, ReadLock) = (name.into(), Box::new(counts));
+        self.locks.lock().add(lock, |(_, counts)| counts().is_some());
     }
 
     /// Watches a queue. Queues of one name are reported together.
     /// [`QueueWatch::new`] is the usual way.
     pub fn queue(&self, name: impl Into<String>) -> Arc<QueueProbe> {
         let probe = Arc::new(QueueProbe::new(name.into(), self.clock, self.watchers.clone()));
-        self.queues.lock().push(probe.clone());
+        self.queues.lock().add(probe.clone());
         probe
     }
 
@@ -222,13 +272,17 @@ impl Instruments {
             threads.ended.clone(),
             probes.map(|(number, probe)| (*number, probe.snapshot())).collect(),
         );
-        Snapshot {
-            at: self.clock.now(),
-            ended,
-            threads,
-            locks: self.locks.lock().iter().map(|(name, read)| (name.clone(), read())).collect(),
-            queues: self.queues.lock().iter().map(|probe| probe.snapshot()).collect(),
-        }
+        let read = |(number, (name, read)): &(u64, (String, ReadLock))| {
+            Some((*number, name.clone(), read()?))
+        };
+        let locks = self.locks.lock().all.iter().filter_map(read).collect();
+        let queues = self.queues.lock();
+        let probes = queues.probes.all.iter();
+        let (ended_queues, queues) = (
+            queues.ended.clone(),
+            probes.map(|(number, probe)| (*number, probe.snapshot())).collect(),
+        );
+        Snapshot { at: self.clock.now(), ended, threads, locks, queues, ended_queues }
     }
 }
 
@@ -245,8 +299,12 @@ pub struct Snapshot {
     /// By number, ascending.
     threads: Vec<(u64, thread::Counts)>,
     ended: Option<thread::Counts>,
-    locks: Vec<(String, LockCounts)>,
-    queues: Vec<queue::Counts>,
+    /// By number, with their names: those that are not gone.
+    locks: Vec<(u64, String, LockCounts)>,
+    /// By number, ascending.
+    queues: Vec<(u64, queue::Counts)>,
+    /// By name.
+    ended_queues: Vec<queue::Counts>,
 }
 
 impl Snapshot {

@@ -28,6 +28,8 @@ pub struct QueueProbe {
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     pub(super) name: String,
+    /// How many queues they are of.
+    pub(super) queues: usize,
     pub(super) out: u64,
     pub(super) dropped: u64,
     pub(super) samples: u64,
@@ -35,6 +37,22 @@ pub(super) struct Counts {
     pub(super) now: usize,
     pub(super) max: usize,
     pub(super) residence: histogram::Counted,
+}
+
+/// Adds what a queue of theirs had counted, or several, to those of its name, as queues that have ended.
+pub(super) fn add_to(all: &mut Vec<Counts>, counts: &Counts) {
+    match all.iter_mut().find(|other| other.name == counts.name) {
+        Some(sum) => {
+            sum.queues += counts.queues;
+            sum.out += counts.out;
+            sum.dropped += counts.dropped;
+            sum.samples += counts.samples;
+            sum.lengths += counts.lengths;
+            sum.max = sum.max.max(counts.max);
+            sum.residence.add(&counts.residence);
+        }
+        None => all.push(Counts { now: 0, ..counts.clone() }),
+    }
 }
 
 impl QueueProbe {
@@ -86,6 +104,7 @@ impl QueueProbe {
     pub(super) fn snapshot(&self) -> Counts {
         Counts {
             name: self.name.clone(),
+            queues: 1,
             out: self.out.load(Ordering::Relaxed),
             dropped: self.dropped.load(Ordering::Relaxed),
             samples: self.samples.load(Ordering::Relaxed),

@@ -207,15 +207,13 @@ pub(super) fn between(earlier: &Snapshot, later: &Snapshot) -> Report {
         report.latencies.add(&latency);
         report.threads.push(thread);
     }
-    for (index, (name, now)) in later.locks.iter().enumerate() {
-        let then = earlier.locks.get(index).map_or_else(LockCounts::default, |(_, then)| *then);
+    let before: HashMap<u64, &LockCounts> =
+        earlier.locks.iter().map(|(number, _, counts)| (*number, counts)).collect();
+    for (number, name, now) in &later.locks {
+        let then = before.get(number).map_or_else(LockCounts::default, |then| **then);
         add_lock(&mut report.locks, name, &then, now);
     }
-    let mut queues: Vec<(QueueReport, u64, Counted)> = Vec::new();
-    for (index, now) in later.queues.iter().enumerate() {
-        add_queue(&mut queues, earlier.queues.get(index), now);
-    }
-    for (mut queue, samples, residence) in queues {
+    for (mut queue, samples, residence) in queues_between(earlier, later) {
         queue.length_mean /= samples.max(1) as f64;
         queue.residence = Percentiles::new(&residence);
         report.residences.add(&residence);
@@ -224,6 +222,25 @@ pub(super) fn between(earlier: &Snapshot, later: &Snapshot) -> Report {
     report.latency = Percentiles::new(&report.latencies);
     report.residence = Percentiles::new(&report.residences);
     report
+}
+
+/// The queues by name, with the numbers of samples.
+fn queues_between(earlier: &Snapshot, later: &Snapshot) -> Vec<(QueueReport, u64, Counted)> {
+    let mut before: HashMap<u64, &queue::Counts> =
+        earlier.queues.iter().map(|(number, counts)| (*number, counts)).collect();
+    let mut queues = Vec::new();
+    for (number, now) in &later.queues {
+        add_queue(&mut queues, before.remove(number), now, 1);
+    }
+    // Those of before that are not told apart any more are in there.
+    let mut ended = earlier.ended_queues.clone();
+    before.values().for_each(|counts| queue::add_to(&mut ended, counts));
+    for now in &later.ended_queues {
+        let then = ended.iter().find(|then| then.name == now.name);
+        let new = now.queues.saturating_sub(then.map_or(0, |then| then.queues));
+        add_queue(&mut queues, then, now, new);
+    }
+    queues
 }
 
 fn nanos(n: u64) -> f64 {
@@ -285,12 +302,13 @@ fn add_lock(locks: &mut Vec<LockReport>, name: &str, then: &LockCounts, now: &Lo
     lock.uses_max = lock.uses_max.max(uses);
 }
 
-/// Adds what a queue has counted to the queues of its name; its lengths are
+/// Adds what a queue has counted, or so many, to the queues of its name; its lengths are
 /// summed up, with the number of samples.
 fn add_queue(
     queues: &mut Vec<(QueueReport, u64, Counted)>,
     then: Option<&queue::Counts>,
     now: &queue::Counts,
+    number: usize,
 ) {
     let at = queues.iter().position(|(queue, ..)| queue.name == now.name).unwrap_or_else(|| {
         let queue = QueueReport { name: now.name.clone(), ..QueueReport::default() };
@@ -299,7 +317,7 @@ fn add_queue(
     });
     let (queue, samples, residence) = &mut queues[at];
     let count = |f: fn(&queue::Counts) -> u64| f(now).saturating_sub(then.map_or(0, f));
-    queue.queues += 1;
+    queue.queues += number;
     queue.taken += count(|c| c.out);
     queue.dropped += count(|c| c.dropped);
     queue.length_mean += count(|c| c.lengths) as f64;

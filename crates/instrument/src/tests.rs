@@ -52,7 +52,7 @@ fn queues_and_locks_of_one_name_are_reported_together() {
             hold: Duration::from_millis(1),
             contended: 1,
         };
-        instruments.lock("group", move || counts);
+        instruments.lock("group", move || Some(counts));
     }
     timer.begin();
     let stamp = queues[0].put(timer.stamp(), || 5);
@@ -153,4 +153,38 @@ fn dormant_instruments_count_while_somebody_watches() {
     (0..1000).for_each(|_| round(&mut timer, &queue));
     assert!(!timer.timed() && !timer.wants_sizes());
     assert_eq!(all(instruments.snapshot().since(&before)), ([0; 4], 0, 0));
+}
+
+/// Instruments that outlive many stacks, each with a queue and a lock. Before, they kept all of them.
+#[test]
+fn queues_and_locks_that_are_gone_are_put_together() {
+    let instruments = Arc::new(Instruments::every(1));
+    let mut timer = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
+    let mut run = |kept: bool| {
+        let stack = Arc::new(());
+        let weak = Arc::downgrade(&stack);
+        let counts = LockCounts { uses: 1, ..LockCounts::default() };
+        instruments.lock("group", move || weak.upgrade().map(|_| counts));
+        let queue = QueueWatch::new(Some(&instruments), || "mailbox".to_owned());
+        timer.begin();
+        let stamp = queue.put(timer.stamp(), || 2);
+        queue.taken(3);
+        queue.left(stamp);
+        kept.then_some((stack, queue))
+    };
+    let kept = run(true);
+    (0..100).for_each(|_| drop(run(false)));
+    let before = instruments.snapshot();
+    (0..5 * APART).for_each(|_| drop(run(false)));
+    let after = instruments.snapshot();
+    assert!(after.queues.len() <= 2 * APART && instruments.locks.lock().all.len() <= 2 * APART);
+    let report = after.since(&before);
+    let [queue] = &report.queues[..] else { panic!("one name: {report:?}") };
+    assert_eq!((queue.taken, queue.length_mean, queue.length_max), (3 * 5 * APART as u64, 2.0, 2));
+    assert_eq!(queue.residence.samples, 5 * APART as u64);
+    assert!(queue.queues > 5 * APART, "those that are there, and those that came and went");
+    let [lock] = &report.locks[..] else { panic!("one name: {report:?}") };
+    assert_eq!((lock.locks, lock.uses), (1, 0));
+    drop(kept);
+    assert!(after.since(&instruments.snapshot()).locks.len() <= 1);
 }

@@ -183,8 +183,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let Some(instruments) = &self.instruments else { return };
         let show = |name: &str, read: Box<dyn Fn(&Self) -> LockCounts + Send + Sync>| {
             let weak = Arc::downgrade(self);
-            instruments
-                .lock(name, move || weak.upgrade().map_or_else(LockCounts::default, |s| read(&s)));
+            instruments.lock(name, move || weak.upgrade().map(|s| read(&s)));
         };
         for index in 0..self.groups.len() {
             show(name, Box::new(move |shared| shared.groups[index].domain.lock().counts()));

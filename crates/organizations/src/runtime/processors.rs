@@ -58,7 +58,7 @@ impl Processors {
         for index in 0..self.0.len() {
             let weak = Arc::downgrade(&self.0);
             let counts = move || weak.upgrade().map(|all| all[index].transmitter.counts());
-            instruments.lock("transmitters", move || counts().unwrap_or_default());
+            instruments.lock("transmitters", counts);
         }
     }
 

@@ -51,18 +51,14 @@ pub(crate) fn show_locks<A: Application + 'static>(shared: &Arc<Contexts<A>>) {
     let table = shared.groups[0].domain.with(|domain| domain.connections().table().clone());
     let (shards, slots) = (Arc::downgrade(&table), Arc::downgrade(&table));
     instruments.lock("connection table", move || {
-        let mut counts = LockCounts::default();
-        if let Some(table) = shards.upgrade() {
-            table.shard_locks().for_each(|lock| counts.add(&lock.counts()));
-        }
-        counts
+        let (table, mut counts) = (shards.upgrade()?, LockCounts::default());
+        table.shard_locks().for_each(|lock| counts.add(&lock.counts()));
+        Some(counts)
     });
     instruments.lock("connection", move || {
-        let mut counts = LockCounts::default();
-        if let Some(table) = slots.upgrade() {
-            table.for_each_slot_lock(|lock| counts.add(&lock.counts()));
-        }
-        counts
+        let (table, mut counts) = (slots.upgrade()?, LockCounts::default());
+        table.for_each_slot_lock(|lock| counts.add(&lock.counts()));
+        Some(counts)
     });
 }
 

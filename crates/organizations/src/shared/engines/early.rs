@@ -47,9 +47,8 @@ pub(crate) fn start<D: Discipline + 'static, A: Application + 'static>(
     });
     if let Some(instruments) = &shared.instruments {
         let weak = Arc::downgrade(&base);
-        instruments.lock("scheduler", move || {
-            weak.upgrade().map(|base| base.discipline.lock().counts()).unwrap_or_default()
-        });
+        instruments
+            .lock("scheduler", move || weak.upgrade().map(|base| base.discipline.lock().counts()));
     }
     let noting = base.clone();
     let note = move |call: &Call<A>| match call {

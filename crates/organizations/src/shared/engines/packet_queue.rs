@@ -33,9 +33,8 @@ pub fn start<A: Application + 'static>(setup: Setup<A>) -> Result<Arc<dyn Runnin
     });
     if let Some(instruments) = instruments {
         let weak = Arc::downgrade(&base);
-        instruments.lock("packet queue", move || {
-            weak.upgrade().map(|base| base.queue.lock().counts()).unwrap_or_default()
-        });
+        instruments
+            .lock("packet queue", move || weak.upgrade().map(|base| base.queue.lock().counts()));
     }
     let work = |index| Share { base: base.clone(), index, batch: Vec::new() };
     engines.start(work, |_| ())
