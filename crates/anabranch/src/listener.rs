@@ -5,12 +5,12 @@ use crate::names::{ToSocketAddrs, first};
 use crate::socket::{Acceptor, ListenerShared, TcpShared};
 use crate::stack::{Local, Protocol, Stack};
 use crate::stream::{Shared as Stream, TcpStream, now};
-use crate::wait::block_on;
+use crate::wait::{block_on, wake_each};
 use platform::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use wire::Endpoint;
 
 /// Connections that may wait to be accepted, unless said otherwise (as Linux).
@@ -102,7 +102,7 @@ impl Drop for Shared {
         for socket in self.socket.close(&mut wakes) {
             self.stack.notify(socket.release(true));
         }
-        wakes.into_iter().for_each(Waker::wake);
+        wake_each(wakes);
         self.stack.unbind(Protocol::Tcp, self.local);
     }
 }

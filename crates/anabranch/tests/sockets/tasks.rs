@@ -8,6 +8,7 @@ use std::future::poll_fn;
 use std::io::{ErrorKind, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -337,4 +338,21 @@ fn as_many_as_like_wait_at_once() {
             assert_eq!(n.expect("no panic"), 3);
         }
     });
+}
+
+/// A waker that panics when a listener goes keeps nobody from its port.
+#[test]
+fn a_listener_lets_go_of_its_port_whatever_wakers_do() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker that panics, as the test wants it");
+        }
+    }
+    let (server, _client) = pair();
+    let listener = block_on(TcpListener::bind(&server, (SERVER, 80))).expect("bind");
+    let waker = Waker::from(Arc::new(Panics));
+    assert!(listener.poll_accept(&mut Context::from_waker(&waker)).is_pending());
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(listener)));
+    block_on(TcpListener::bind(&server, (SERVER, 80))).expect("it is free");
 }
