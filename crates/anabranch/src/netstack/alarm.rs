@@ -54,7 +54,8 @@ impl Alarms {
 
     /// Takes an alarm back, if it has not rung.
     pub(super) fn cancel(&self, name: Name) {
-        self.0.lock().waiting.remove(&name);
+        // What goes with it may take alarms back, too: it is dropped after the lock.
+        let _waker = self.0.lock().waiting.remove(&name);
     }
 
     /// Rings an alarm now, if it has not rung.

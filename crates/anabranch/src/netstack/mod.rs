@@ -297,8 +297,7 @@ impl Netstack {
 
 impl Drop for Timed {
     fn drop(&mut self) {
-        // So that the thread sees whether it is needed any more, and tasks that they are not.
-        self.socket.sessions().wake_timer();
+        // So that tasks see that they are not needed any more.
         if self.served.take().is_some() {
             self.socket.sessions().wake_acceptors();
         }
@@ -308,11 +307,10 @@ impl Drop for Timed {
 /// How often connections are looked at while a netstack waits for their end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The longest sleep of the thread that ends sessions. A netstack that is dropped wakes it,
-/// but it may look round before the socket is gone.
+/// The longest sleep of the thread that ends sessions.
 const LONGEST_SLEEP: Duration = Duration::from_secs(30);
 
-/// Ends sessions that have been idle for too long, until the socket is gone.
+/// Ends sessions that have been idle for too long, until the socket is gone, or all who had one.
 fn expire(socket: &Weak<UdpShared>) {
     let mut wakes = Vec::new();
     // Known before the first look, so that whatever comes after it wakes this thread.
@@ -321,10 +319,15 @@ fn expire(socket: &Weak<UdpShared>) {
     }
     loop {
         let Some(strong) = socket.upgrade() else { return };
-        let Some(sessions) = strong.sessions() else { return };
+        let Some(sessions) = strong.sessions().filter(|sessions| !sessions.is_over()) else {
+            return;
+        };
         let next = sessions.expire(&mut wakes);
         drop(strong);
         wake_each(wakes.drain(..));
         thread::park_timeout(next.map_or(LONGEST_SLEEP, |next| next.min(LONGEST_SLEEP)));
     }
 }
+
+#[cfg(test)]
+mod tests;

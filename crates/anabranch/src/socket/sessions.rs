@@ -72,6 +72,8 @@ struct Table {
     fresh: VecDeque<Arc<Session>>,
     acceptors: Waiters,
     closed: bool,
+    /// Nobody is left who could have a session.
+    over: bool,
 }
 
 /// All sessions of a socket.
@@ -110,6 +112,17 @@ impl Sessions {
         if let Some(timer) = self.timer.get() {
             timer.unpark();
         }
+    }
+
+    /// The user of the socket is gone, and all who had sessions of it. Units may have it for longer.
+    pub(super) fn user_is_gone(&self) {
+        self.table.lock().over = true;
+        self.wake_timer();
+    }
+
+    /// Is nobody left who could have a session?
+    pub(crate) fn is_over(&self) -> bool {
+        self.table.lock().over
     }
 
     pub(super) fn arrived(&self, datagram: Datagram, wakes: &mut Vec<Waker>) -> bool {

@@ -111,6 +111,9 @@ impl UdpShared {
             state.used
         };
         drop(waited);
+        if let Some(sessions) = &self.sessions {
+            sessions.user_is_gone();
+        }
         if is_used {
             let _ = self.leaving.set(closing.begin_datagrams());
         }
