@@ -6,7 +6,7 @@ mod router;
 pub use router::{Options, Preference, Prefix, Redirect, RouterAdvertisement, Said, Servers};
 
 use crate::address::v6_at;
-use crate::{EthernetAddress, Malformed};
+use crate::{Address, EthernetAddress, Malformed};
 use std::net::Ipv6Addr;
 use std::ops::RangeInclusive;
 
@@ -74,7 +74,8 @@ impl Message {
             return Ok(Message::Router(front[0]));
         }
         let target = v6_at(bytes, 8);
-        if target.is_multicast() || target.is_unspecified() {
+        // A mapped address is a neighbour of IPv4, of whom ARP speaks (RFC 4291 2.5.5.2).
+        if !Address::from(target).is_unicast() || Address::from(target).is_v4() {
             return Err(Malformed::Field);
         }
         Ok(match front[0] {

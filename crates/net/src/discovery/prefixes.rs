@@ -3,8 +3,8 @@
 use super::Change;
 use super::table::{MAX_NETWORKS, Network, Table, after};
 use std::net::Ipv6Addr;
-use wire::Instant;
 use wire::ndp::Prefix;
+use wire::{Address, Instant};
 
 impl Table {
     /// A router tells of a network.
@@ -13,8 +13,9 @@ impl Table {
         let mask = u128::MAX.checked_shl(128 - u32::from(prefix.bits)).unwrap_or(0);
         let network = Ipv6Addr::from_bits(prefix.network.to_bits() & mask);
         let segment = network.segments()[0];
-        //= RFC 4861 6.3.4: the link-local prefix is ignored; so is what no host is in
-        if segment & 0xffc0 == 0xfe80 || segment >> 8 == 0xff || prefix.bits == 0 {
+        let is_v4 = Address::from(network).is_v4();
+        //= RFC 4861 6.3.4: the link-local prefix is ignored; so is what no host of IPv6 is in
+        if segment & 0xffc0 == 0xfe80 || segment >> 8 == 0xff || prefix.bits == 0 || is_v4 {
             return;
         }
         let prefix = Prefix { network, ..*prefix };

@@ -161,7 +161,8 @@ impl Table {
 
     /// A server of names is good until then (RFC 8106 5.1).
     fn server(&mut self, (interface, address): (u16, Ipv6Addr), until: Instant, now: Instant) {
-        if !Address::from(address).is_unicast() || address.is_loopback() {
+        let server = Address::from(address);
+        if !server.is_unicast() || server.is_v4() || server.is_loopback() {
             return;
         }
         let same = |known: &(u16, Ipv6Addr, Instant)| (known.0, known.1) == (interface, address);

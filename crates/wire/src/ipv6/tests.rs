@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
 fn header() -> impl Strategy<Value = Header> {
     let numbers = (any::<u8>(), 0u32..1 << 20, any::<u16>(), any::<u8>(), any::<u8>());
@@ -82,4 +83,16 @@ fn a_view_passes_over_extension_headers() {
     let mut endless = bytes[..LEN].to_vec();
     endless.extend([0, 0, 1, 4, 0, 0, 0, 0].repeat(9));
     assert!(View::new(&endless).is_none());
+}
+
+#[test]
+fn a_view_of_mapped_addresses_is_none() {
+    let (mapped, real) = (Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped(), Ipv6Addr::LOCALHOST);
+    for (source, destination, is_view) in
+        [(mapped, real, false), (real, mapped, false), (mapped, mapped, false), (real, real, true)]
+    {
+        let mut bytes = [0; LEN];
+        Header::new(source, destination, 17, 8).emit(&mut bytes);
+        assert_eq!(View::new(&bytes).is_some(), is_view, "{source} {destination}");
+    }
 }

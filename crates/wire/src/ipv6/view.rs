@@ -1,7 +1,7 @@
 use super::extension::{DESTINATION, FRAGMENT, HOP_BY_HOP, MAX, ROUTING};
 use super::{Fragment, Header, LEN};
 use crate::icmpv6::{self, Message};
-use crate::{Endpoint, FlowKey, protocol};
+use crate::{Address, Endpoint, FlowKey, protocol};
 use std::net::Ipv6Addr;
 
 /// A look at the front of a datagram whose fixed header is there, for those who look
@@ -18,10 +18,14 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The datagram that starts with `front`, if it can be one.
+    /// The datagram that starts with `front`, if it can be one: addresses of IPv4 that are
+    /// mapped into IPv6 are never on the wire (RFC 4291 2.5.5.2), and would name a flow of IPv4.
     #[inline]
     pub fn new(front: &'a [u8]) -> Option<View<'a>> {
         let header = Header::parse(front).ok()?;
+        if Address::from(header.source).is_v4() || Address::from(header.destination).is_v4() {
+            return None;
+        }
         let mut view = View {
             source: header.source,
             destination: header.destination,

@@ -3,7 +3,7 @@
 
 use super::{MAX_OPTIONS, SOURCE_LINK, TARGET_LINK};
 use crate::address::v6_at;
-use crate::{EthernetAddress, Malformed};
+use crate::{Address, EthernetAddress, Malformed};
 use std::net::Ipv6Addr;
 
 const PREFIX: u8 = 3;
@@ -192,7 +192,9 @@ impl<'a> Redirect<'a> {
         let b = bytes.first_chunk::<40>().ok_or(Malformed::Truncated)?;
         let (target, destination) = (v6_at(b, 8), v6_at(b, 24));
         let is_local = target.segments()[0] & 0xffc0 == 0xfe80;
-        if destination.is_multicast() || destination.is_unspecified() {
+        // Hosts of IPv4 (RFC 4291 2.5.5.2) are not redirected by IPv6. Such a target is not
+        // link-local, so it would be the destination.
+        if !Address::from(destination).is_unicast() || Address::from(destination).is_v4() {
             return Err(Malformed::Field);
         }
         //= RFC 4861 8.1: the target is link-local, or the destination itself

@@ -1,5 +1,7 @@
 use super::*;
+use crate::Address;
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
 proptest! {
     #[test]
@@ -7,7 +9,7 @@ proptest! {
         link: Option<[u8; 6]>, flags: (bool, bool, bool), target: u128, asks: bool,
     ) {
         let target = Ipv6Addr::from(target);
-        prop_assume!(!target.is_multicast() && !target.is_unspecified());
+        prop_assume!(Address::from(target).is_unicast() && !Address::from(target).is_v4());
         let link = link.map(EthernetAddress);
         let message = if asks {
             Message::Solicitation { target, source_link: link }
@@ -64,4 +66,9 @@ fn what_must_be_discarded() {
     (bytes[0], bytes[1]) = (135, 0);
     bytes[8] = 0xff;
     assert_eq!(Message::parse(&bytes), Err(Malformed::Field), "a group has no station");
+    for kind in [135, 136] {
+        bytes[0] = kind;
+        bytes[8..].copy_from_slice(&Ipv4Addr::new(10, 0, 0, 2).to_ipv6_mapped().octets());
+        assert_eq!(Message::parse(&bytes), Err(Malformed::Field), "ARP speaks of IPv4");
+    }
 }

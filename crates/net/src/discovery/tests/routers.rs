@@ -162,8 +162,11 @@ fn advertisements_that_are_none_are_dropped() {
     let longer = prefix(network(1), 0x40, HOUR, HOUR + 1);
     let mut narrow = prefix(network(1), 0x40, HOUR, HOUR);
     narrow[2] = 80;
-    let loopback = servers(60, &[Ipv6Addr::LOCALHOST, ALL]);
-    let options = [mtu(1279), mtu(1501), local, group, longer, narrow, loopback];
+    let of_v4 = std::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped();
+    let mut mapped = prefix(of_v4, 0xc0, HOUR, HOUR);
+    mapped[2] = 128;
+    let no_servers = servers(60, &[Ipv6Addr::LOCALHOST, ALL, of_v4]);
+    let options = [mtu(1279), mtu(1501), local, group, longer, narrow, mapped, no_servers];
     host.take(&advertisement(0, &options));
     assert_eq!(notes.take(), []);
     // Who does not listen hears nothing.

@@ -1,5 +1,5 @@
 use crate::harness::v6::*;
-use crate::harness::{Host, PEER, PEER_MAC};
+use crate::harness::{Host, PEER, PEER_MAC, US};
 use crate::{Call, DropReason};
 use proptest::prelude::*;
 use std::net::Ipv6Addr;
@@ -469,4 +469,22 @@ fn identifications_of_fragments_come_again_when_32_bits_are_over_only() {
     };
     let seen: std::collections::HashSet<_> = (0..70_000).map(|_| say()).collect();
     assert_eq!(seen.len(), 70_000);
+}
+
+/// An error quotes a datagram of mapped addresses: it is not about a flow of IPv4.
+#[test]
+fn an_error_about_mapped_addresses_is_about_nothing() {
+    let mut host = host6(|_| ());
+    host.call(Call::BindUdp(crate::harness::end(US, 53), ()));
+    host.domain.app.connected = Some(crate::harness::end(PEER, 4000));
+    let mut quote = vec![0; LEN];
+    Header::new(US.to_ipv6_mapped(), PEER.to_ipv6_mapped(), protocol::UDP, 8).emit(&mut quote);
+    quote.extend([0, 53, 0x0f, 0xa0, 0, 8, 0, 0]);
+    for (kind, code, field) in [(1, 4, 0u32), (2, 0, 1280)] {
+        let rest = [&field.to_be_bytes()[..], &quote].concat();
+        let told = datagram6(ip6(protocol::ICMPV6), &icmp6(kind, code, &rest));
+        host.drops(&told, DropReason::IcmpMalformed);
+    }
+    assert!(host.domain.app.errors.is_empty(), "{:?}", host.domain.app.errors);
+    assert_eq!(host.config().paths.path(PEER.into()).mtu, None);
 }

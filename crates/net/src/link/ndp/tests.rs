@@ -1,6 +1,6 @@
 use crate::DropReason;
 use crate::harness::v6::*;
-use crate::harness::{Host, MAC, PEER_MAC};
+use crate::harness::{Host, MAC, PEER, PEER_MAC, US};
 use crate::link::neighbours::{DELAY, INTERVAL, LOCK_TIME, Said, State};
 use crate::neighbourhood::MAX_NEIGHBOURS;
 use std::net::Ipv6Addr;
@@ -200,4 +200,24 @@ fn each_address_is_defended_for_itself() {
         assert_eq!(host.take(&theirs).len(), 1, "{ours}");
         assert!(host.take(&theirs).is_empty(), "a moment ago");
     }
+}
+
+/// Neighbours of IPv4 are ARP's: an address of theirs that is mapped into IPv6 is never on the
+/// wire (RFC 4291 2.5.5.2).
+#[test]
+fn what_is_said_of_mapped_addresses_says_nothing_of_ipv4() {
+    let mut host = Host::new(|_| ());
+    let station = |host: &mut Host| host.say(PEER, b"x").last().expect("a frame").to_vec();
+    assert_eq!(station(&mut host)[..6], PEER_MAC.0);
+    host.wait(2 * LOCK_TIME);
+    let from = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x66);
+    let (target, target_link, router) = (PEER.to_ipv6_mapped(), Some(OTHER_MAC), false);
+    let (solicited, overrides) = (false, true);
+    let claim = Message::Advertisement { target, target_link, router, solicited, overrides };
+    let all = "ff02::1".parse().unwrap();
+    host.drops(&discovery(from, all, &claim), DropReason::NdpMalformed);
+    assert_eq!(station(&mut host)[..6], PEER_MAC.0);
+    // Nor is our own address of IPv4 anything that is asked for by it.
+    let question = solicitation(from, Some(OTHER_MAC), US.to_ipv6_mapped());
+    host.drops(&question, DropReason::NdpMalformed);
 }

@@ -78,5 +78,8 @@ fn a_redirect_is_to_a_neighbour() {
     assert_eq!(redirect("2001:db8::7", far), Err(Malformed::Field));
     assert_eq!(redirect(router, "ff02::1"), Err(Malformed::Field));
     assert_eq!(redirect(router, "::"), Err(Malformed::Field));
+    let mapped = "::ffff:192.0.2.1";
+    assert_eq!(redirect(router, mapped), Err(Malformed::Field), "that is a host of IPv4");
+    assert_eq!(redirect(mapped, mapped), Err(Malformed::Field));
     assert_eq!(Redirect::parse(&[137; 39]), Err(Malformed::Truncated));
 }
