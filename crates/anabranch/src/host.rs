@@ -352,7 +352,9 @@ impl Host {
     }
 
     /// How much of what routers said was turned away, since it was too much: 16 routers, 16
-    /// networks and 48 addresses of an interface, 8 servers of names, 16 messages a second.
+    /// networks and 48 addresses of an interface, 8 servers of names, 16 messages a second. Networks,
+    /// their addresses and servers of which routers have said nothing for an hour give way to new
+    /// ones.
     pub fn turned_away(&self) -> TurnedAway {
         self.0.discovery().turned_away()
     }

@@ -3,7 +3,7 @@
 
 use super::checks::RETRANSMIT;
 use super::identifier::{self, BITS};
-use super::table::{Formed, Kind, MAX_FORMED, Table, after};
+use super::table::{Formed, Kind, MAX_FORMED, Table, Told, after, longest_silent};
 use super::{Change, Dad, Given};
 use std::net::Ipv6Addr;
 use wire::Instant;
@@ -41,7 +41,8 @@ impl Formed {
     fn renew(&mut self, prefix: &Prefix, now: Instant) {
         // RFC 4862 5.5.3/3
         let until = after(now, prefix.valid);
-        let (valid, preferred) = &mut self.lifetimes;
+        let Told { heard, valid, preferred } = &mut self.told;
+        *heard = now;
         let is_long = Duration::from_secs(prefix.valid.into()) > TWO_HOURS;
         if is_long || until > *valid {
             *valid = until;
@@ -54,7 +55,7 @@ impl Formed {
 
     /// Its own lifetimes, from those of its network: temporary ones end sooner.
     fn bound(&mut self) {
-        (self.valid, self.preferred) = self.lifetimes;
+        (self.valid, self.preferred) = (self.told.valid, self.told.preferred);
         if self.kind == Kind::Temporary {
             self.valid = self.valid.min(self.since + TEMPORARY_VALID);
         }
@@ -66,7 +67,8 @@ impl Table {
     /// The address of the link, where the host was given none.
     pub(super) fn form_local(&mut self, interface: u16) {
         // RFC 4862 5.3/1
-        let for_ever = (Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+        let (heard, valid, preferred) = (Instant::ZERO, Instant::FAR_FUTURE, Instant::FAR_FUTURE);
+        let for_ever = Told { heard, valid, preferred };
         self.form(interface, (LOCAL, Kind::Local, 0), for_ever, Instant::ZERO);
     }
 
@@ -83,7 +85,9 @@ impl Table {
         let mut changed = Vec::new();
         for formed in state.formed.iter_mut().filter(|formed| formed.network == prefix.network) {
             formed.renew(prefix, now);
-            known[usize::from(formed.kind == Kind::Temporary)] |= !formed.succeeded;
+            // Who will be preferred no more, whatever is said, needs one that follows him.
+            let lives_on = !formed.succeeded && now < formed.most_preferred;
+            known[usize::from(formed.kind == Kind::Temporary)] |= lives_on;
             let deprecated = formed.preferred <= now;
             if formed.deprecated != deprecated {
                 formed.deprecated = deprecated;
@@ -94,12 +98,13 @@ impl Table {
         if prefix.valid == 0 {
             return;
         }
-        let lifetimes = (after(now, prefix.valid), after(now, prefix.preferred));
+        let (valid, preferred) = (after(now, prefix.valid), after(now, prefix.preferred));
+        let told = Told { heard: now, valid, preferred };
         if !known[0] {
-            self.form(interface, (prefix.network, Kind::Stable, 0), lifetimes, now);
+            self.form(interface, (prefix.network, Kind::Stable, 0), told, now);
         }
         if !known[1] && slaac.temporary {
-            self.form_temporary(interface, prefix.network, 0, lifetimes, now);
+            self.form_temporary(interface, prefix.network, 0, told, now);
         }
     }
 
@@ -132,36 +137,63 @@ impl Table {
         interface: u16,
         network: Ipv6Addr,
         tries: u8,
-        lifetimes: (Instant, Instant),
+        told: Told,
         now: Instant,
     ) {
-        if lifetimes.1.since(now) > ADVANCE {
-            self.form(interface, (network, Kind::Temporary, tries), lifetimes, now);
+        if told.preferred.since(now) > ADVANCE {
+            self.form(interface, (network, Kind::Temporary, tries), told, now);
         }
     }
 
-    /// Forms an address in a network of these `lifetimes`, and checks it.
+    /// Is there room for one more address of the interface, in this network, and for its check? A
+    /// full list gives up those of another network of which routers have been silent for long.
+    fn has_room(&mut self, interface: u16, network: Ipv6Addr, now: Instant) -> bool {
+        // What could not be checked would never be there. It is formed when a router says so again.
+        if self.dad(interface) != Dad::Off && !self.has_room_to_check(interface) {
+            return false;
+        }
+        let Some(state) = self.state(interface) else { return false };
+        if state.formed.len() < MAX_FORMED {
+            return true;
+        }
+        let heard = state.formed.iter().map(|formed| match formed.kind {
+            Kind::Stable | Kind::Temporary if formed.network != network => formed.told.heard,
+            _ => Instant::FAR_FUTURE,
+        });
+        let Some(at) = longest_silent(heard, now) else { return false };
+        let silent = state.formed[at].network;
+        let formed = std::mem::take(&mut state.formed).into_iter();
+        let (gone, kept): (Vec<_>, Vec<_>) = formed.partition(|of| of.network == silent);
+        state.formed = kept;
+        state.checks.retain(|check| gone.iter().all(|gone| gone.address != check.address));
+        self.changes.extend(gone.iter().map(|gone| Change::Remove(interface, gone.address)));
+        true
+    }
+
+    /// Beyond what an address that is formed now is never preferred.
+    fn most_preferred(&mut self, kind: Kind, now: Instant) -> Instant {
+        let desync = self.chance.up_to(MAX_DESYNC);
+        match kind {
+            Kind::Temporary => now + (TEMPORARY_PREFERRED - desync),
+            Kind::Local | Kind::Stable => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// Forms an address in a network of which this is `told`, and checks it.
     fn form(
         &mut self,
         interface: u16,
         (network, kind, tries): (Ipv6Addr, Kind, u8),
-        lifetimes: (Instant, Instant),
+        told: Told,
         now: Instant,
     ) {
-        let desync = self.chance.up_to(MAX_DESYNC);
-        let most_preferred = match kind {
-            Kind::Temporary => now + (TEMPORARY_PREFERRED - desync),
-            Kind::Local | Kind::Stable => Instant::FAR_FUTURE,
-        };
+        let most_preferred = self.most_preferred(kind, now);
         let mut chance = std::iter::from_fn(|| Some(self.chance.next()));
         let random = chance.find(|id| !identifier::is_reserved(*id)).unwrap_or(1);
         let at = now + self.delay(interface, kind);
         let Some(state) = self.state(interface) else { return };
         let Some(slaac) = state.link.slaac else { return };
-        let (dad, is_full) = (state.link.dad, state.formed.len() >= MAX_FORMED);
-        if is_full {
-            return self.turned_away.addresses += 1;
-        }
+        let dad = state.link.dad;
         let identifier = match kind {
             Kind::Temporary => random,
             Kind::Local | Kind::Stable => identifier::stable(slaac.key, network, tries),
@@ -171,14 +203,17 @@ impl Table {
             // It is there, and no lifetime of its network ends it.
             return;
         }
+        if !self.has_room(interface, network, now) {
+            return self.turned_away.addresses += 1;
+        }
         let mut formed = Formed {
             address,
             network,
             kind,
             since: now,
-            lifetimes,
-            valid: lifetimes.0,
-            preferred: lifetimes.1,
+            told,
+            valid: told.valid,
+            preferred: told.preferred,
             most_preferred,
             deprecated: false,
             tries,
@@ -187,7 +222,9 @@ impl Table {
         formed.bound();
         formed.deprecated = formed.preferred <= now && kind != Kind::Local;
         let deprecated = formed.deprecated;
-        state.formed.push(formed);
+        if let Some(state) = self.state(interface) {
+            state.formed.push(formed);
+        }
         // That hosts of a network are on the link is said apart (RFC 5942 4).
         let prefix = if kind == Kind::Local { BITS } else { 128 };
         let (temporary, optimistic) = (kind == Kind::Temporary, dad == Dad::Optimistic);
@@ -204,9 +241,9 @@ impl Table {
 
     /// Another station has an address that was formed: another one, a few times.
     pub(super) fn form_another(&mut self, interface: u16, formed: Formed, now: Instant) {
-        let Formed { network, kind, lifetimes, tries, .. } = formed;
+        let Formed { network, kind, told, tries, .. } = formed;
         if tries < RETRIES {
-            self.form(interface, (network, kind, tries + 1), lifetimes, now);
+            self.form(interface, (network, kind, tries + 1), told, now);
         }
     }
 
@@ -225,7 +262,7 @@ impl Table {
                 }
                 if formed.kind == Kind::Temporary && !formed.succeeded {
                     formed.succeeded = true;
-                    next.push((index, formed.network, formed.lifetimes));
+                    next.push((index, formed.network, formed.told));
                 }
                 if formed.preferred <= now && !formed.deprecated {
                     formed.deprecated = true;
@@ -234,8 +271,8 @@ impl Table {
             }
             state.formed.retain(|formed| formed.valid > now);
         }
-        for (interface, network, lifetimes) in next {
-            self.form_temporary(interface, network, 0, lifetimes, now);
+        for (interface, network, told) in next {
+            self.form_temporary(interface, network, 0, told, now);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Networks that are on the link (RFC 4861 6.3.4).
 
 use super::Change;
-use super::table::{MAX_NETWORKS, Network, Table, after};
+use super::table::{MAX_NETWORKS, Network, Table, after, longest_silent};
 use std::net::Ipv6Addr;
 use wire::ndp::Prefix;
 use wire::{Address, Instant};
@@ -37,11 +37,21 @@ impl Table {
                 state.networks.swap_remove(at);
                 self.changes.push(Change::OnLink(interface, network, bits, false));
             }
-            Some(at) => state.networks[at].until = until,
+            Some(at) => state.networks[at] = Network { network, bits, until, heard: now },
             None if prefix.valid == 0 => {}
-            None if state.networks.len() >= MAX_NETWORKS => self.turned_away.networks += 1,
             None => {
-                state.networks.push(Network { network, bits, until });
+                let mut gone = None;
+                if state.networks.len() >= MAX_NETWORKS {
+                    let heard = state.networks.iter().map(|network| network.heard);
+                    let Some(at) = longest_silent(heard, now) else {
+                        return self.turned_away.networks += 1;
+                    };
+                    gone = Some(state.networks.swap_remove(at));
+                }
+                state.networks.push(Network { network, bits, until, heard: now });
+                let gone =
+                    gone.map(|gone| Change::OnLink(interface, gone.network, gone.bits, false));
+                self.changes.extend(gone);
                 self.changes.push(Change::OnLink(interface, network, bits, true));
             }
         }

@@ -1,6 +1,8 @@
 //! Routers: they are asked (RFC 4861 6.3.7, RFC 7559), heard, and forgotten.
 
-use super::table::{MAX_ROUTERS, MAX_SERVERS, Router, Soliciting, State, Table, after};
+use super::table::{
+    MAX_ROUTERS, MAX_SERVERS, Router, Server, Soliciting, State, Table, after, longest_silent,
+};
 use super::{Around, Change, DefaultRouter, Dhcp6Flags, Link, message};
 use std::net::Ipv6Addr;
 use wire::ndp::{Preference, RouterAdvertisement, Said};
@@ -46,7 +48,7 @@ impl Table {
             }
         }
         self.tell_routers();
-        self.servers.retain(|(_, _, until)| *until > now);
+        self.servers.retain(|server| server.until > now);
         self.tell_servers();
         for at in 0..self.states.len() {
             packets.extend(self.solicit(at, now, around));
@@ -161,18 +163,22 @@ impl Table {
 
     /// A server of names is good until then (RFC 8106 5.1).
     fn server(&mut self, (interface, address): (u16, Ipv6Addr), until: Instant, now: Instant) {
-        let server = Address::from(address);
-        if !server.is_unicast() || server.is_v4() || server.is_loopback() {
+        let host = Address::from(address);
+        if !host.is_unicast() || host.is_v4() || host.is_loopback() {
             return;
         }
-        let same = |known: &(u16, Ipv6Addr, Instant)| (known.0, known.1) == (interface, address);
+        let same = |known: &Server| (known.interface, known.address) == (interface, address);
         let known = self.servers.iter().position(same);
+        let server = Server { interface, address, until, heard: now };
         match known {
             Some(at) if until <= now => drop(self.servers.remove(at)),
-            Some(at) => self.servers[at].2 = until,
+            Some(at) => self.servers[at] = server,
             None if until <= now => {}
-            None if self.servers.len() >= MAX_SERVERS => self.turned_away.servers += 1,
-            None => self.servers.push((interface, address, until)),
+            None if self.servers.len() < MAX_SERVERS => self.servers.push(server),
+            None => match longest_silent(self.servers.iter().map(|server| server.heard), now) {
+                Some(at) => self.servers[at] = server,
+                None => self.turned_away.servers += 1,
+            },
         }
     }
 

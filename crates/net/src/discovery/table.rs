@@ -19,6 +19,10 @@ pub const MAX_FORMED: usize = 48;
 pub const MAX_SERVERS: usize = 8;
 /// The most addresses of an interface that are checked at a time.
 const MAX_CHECKS: usize = 128;
+/// For how long routers may say nothing of what they told before it gives way, in a list that is
+/// full, to what is new: two of the longest times between advertisements (RFC 4861 6.2.1:
+/// `MaxRtrAdvInterval`).
+const SILENCE: Duration = Duration::from_secs(2 * 1800);
 /// How many messages of routers are heard in a row on one interface, and how many a second.
 const MESSAGES: u64 = 64;
 const MESSAGES_PER_SECOND: u64 = 16;
@@ -62,14 +66,24 @@ pub(super) enum Kind {
     Temporary,
 }
 
+/// What routers say of a network that addresses are formed in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    /// When they said it last.
+    pub(super) heard: Instant,
+    /// Until when it is valid.
+    pub(super) valid: Instant,
+    /// Until when it is preferred.
+    pub(super) preferred: Instant,
+}
+
 /// An address that was formed in a network.
 pub(super) struct Formed {
     pub(super) address: Ipv6Addr,
     pub(super) network: Ipv6Addr,
     pub(super) kind: Kind,
     pub(super) since: Instant,
-    /// Until when its network is valid, and preferred.
-    pub(super) lifetimes: (Instant, Instant),
+    pub(super) told: Told,
     pub(super) valid: Instant,
     pub(super) preferred: Instant,
     /// Beyond this it is never preferred.
@@ -86,6 +100,17 @@ pub(super) struct Network {
     pub(super) network: Ipv6Addr,
     pub(super) bits: u8,
     pub(super) until: Instant,
+    /// When a router said so last.
+    pub(super) heard: Instant,
+}
+
+/// A server of names.
+pub(super) struct Server {
+    pub(super) interface: u16,
+    pub(super) address: Ipv6Addr,
+    pub(super) until: Instant,
+    /// When a router said so last.
+    pub(super) heard: Instant,
 }
 
 pub(super) struct Router {
@@ -164,8 +189,7 @@ pub(super) struct Limited {
 
 pub(super) struct Table {
     pub(super) states: Vec<State>,
-    /// Servers of names: the interface, the address, and until when.
-    pub(super) servers: Vec<(u16, Ipv6Addr, Instant)>,
+    pub(super) servers: Vec<Server>,
     pub(super) told_servers: Vec<(u16, Ipv6Addr)>,
     pub(super) told_routers: Vec<DefaultRouter>,
     pub(super) chance: Chance,
@@ -184,6 +208,13 @@ pub(super) fn after(now: Instant, seconds: u32) -> Instant {
         u32::MAX => Instant::FAR_FUTURE,
         seconds => now + Duration::from_secs(seconds.into()),
     }
+}
+
+/// Where that is of which routers have said nothing for longest, if that is for too long: it gives
+/// way. A router that speaks once, and for ever of much, keeps nobody else out for good.
+pub(super) fn longest_silent(heard: impl Iterator<Item = Instant>, now: Instant) -> Option<usize> {
+    let (at, heard) = heard.enumerate().min_by_key(|(_, heard)| *heard)?;
+    (now.since(heard) > SILENCE).then_some(at)
 }
 
 impl State {
@@ -283,11 +314,11 @@ impl Table {
     }
 
     pub(super) fn server_list(&self) -> Vec<(u16, Ipv6Addr)> {
-        self.servers.iter().map(|(interface, address, _)| (*interface, *address)).collect()
+        self.servers.iter().map(|server| (server.interface, server.address)).collect()
     }
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let servers = self.servers.iter().map(|(_, _, until)| *until);
+        let servers = self.servers.iter().map(|server| server.until);
         let servers = servers.filter(|until| *until != Instant::FAR_FUTURE).min();
         let states = self.states.iter().filter_map(State::next_timeout).min();
         let limited = self.limited.iter().map(Limited::due);

@@ -1,6 +1,8 @@
 //! What a host finds out, by frames and by time.
 
+mod full;
 mod routers;
+mod temporary;
 
 use super::*;
 use crate::DropReason;
