@@ -348,6 +348,12 @@ impl Discovery {
         }
     }
 
+    /// A neighbour says that it is no router. Was it a default router?
+    pub(crate) fn resigns(&self, interface: u16, neighbour: Ipv6Addr, now: Instant) -> bool {
+        self.routers.load(Ordering::Relaxed) > 0
+            && self.with(|table| table.resigns(interface, neighbour, now))
+    }
+
     /// A neighbour is there.
     pub(crate) fn found(&self, interface: u16, neighbour: Ipv6Addr) {
         if self.routers.load(Ordering::Relaxed) > 0 {

@@ -139,6 +139,21 @@ impl Table {
         }
     }
 
+    /// A neighbour says that it is no router (RFC 4861 7.2.5). Was it a default router?
+    pub(super) fn resigns(&mut self, interface: u16, address: Ipv6Addr, now: Instant) -> bool {
+        let Some(state) = self.state(interface) else { return false };
+        let Some(at) = state.routers.iter().position(|router| router.address == address) else {
+            return false;
+        };
+        state.routers.remove(at);
+        if state.routers.is_empty() {
+            // There may be another.
+            state.soliciting = Some(Soliciting { at: now, last: Duration::ZERO });
+        }
+        self.tell_routers();
+        true
+    }
+
     /// What the last router said counts (RFC 4861 6.3.4).
     fn flags(&mut self, interface: u16, flags: Dhcp6Flags) {
         // RFC 4861 6.3.4/5

@@ -59,27 +59,9 @@ pub(super) fn input(
             let solicited = Solicited { source, station, target, source_link, nonce };
             solicited.input(link, index, now, counters, egress);
         }
-        Message::Advertisement { target, target_link, solicited, overrides, .. } => {
-            // What we have said ourselves may come back to us.
-            let is_echo = target_link == Some(link.interface(index).ethernet);
-            let is_ours = link.has(index, target);
-            if !is_echo
-                && link.unit.answers_for_host()
-                && link.config.discovery.claimed(index, target, now)
-            {
-                return counters.drop(DropReason::NdpConflict);
-            }
-            if is_ours && is_echo {
-                return counters.absorbed += 1;
-            }
-            if is_ours {
-                return defend(target, link, index, now, counters, egress);
-            }
-            if solicited && link.unit.answers_for_host() {
-                link.config.discovery.found(index, target);
-            }
+        Message::Advertisement { target, target_link, router, solicited, overrides } => {
             let said = Said { station: target_link, solicited, overrides, creates: false };
-            hear(target.into(), said, link, index, now, counters, egress);
+            Advertised { target, router, said }.input(link, index, now, counters, egress);
         }
     }
 }
@@ -189,6 +171,54 @@ impl Solicited {
             false => (source, source_link.unwrap_or(station)),
         };
         send(&answer, target, to, (index, station), link, counters, egress);
+    }
+}
+
+/// Somebody says who has `target`.
+struct Advertised {
+    target: Ipv6Addr,
+    /// Is it a router?
+    router: bool,
+    said: Said,
+}
+
+impl Advertised {
+    fn input(
+        self,
+        link: &mut Link,
+        index: u16,
+        now: Instant,
+        counters: &mut Counters,
+        egress: &mut Egress,
+    ) {
+        let Advertised { target, router, said } = self;
+        // What we have said ourselves may come back to us.
+        let is_echo = said.station == Some(link.interface(index).ethernet);
+        let is_ours = link.has(index, target);
+        if !is_echo
+            && link.unit.answers_for_host()
+            && link.config.discovery.claimed(index, target, now)
+        {
+            return counters.drop(DropReason::NdpConflict);
+        }
+        if is_ours && is_echo {
+            return counters.absorbed += 1;
+        }
+        if is_ours {
+            return defend(target, link, index, now, counters, egress);
+        }
+        if said.solicited && link.unit.answers_for_host() {
+            link.config.discovery.found(index, target);
+        }
+        let is_so = hear(target.into(), said, link, index, now, counters, egress);
+        // RFC 4861 7.2.5/3
+        if is_so
+            && !router
+            && link.unit.answers_for_host()
+            && link.config.discovery.resigns(index, target, now)
+        {
+            link.config.paths.lost(index, target.into());
+        }
     }
 }
 
@@ -308,7 +338,8 @@ impl Heard {
     }
 }
 
-/// `address` may be where it is `said` to be. Counts the message.
+/// `address` may be where it is `said` to be. Counts the message. Returns whether it was heard of a
+/// neighbour that is known, or is known from now on.
 fn hear(
     address: Address,
     said: Said,
@@ -317,7 +348,7 @@ fn hear(
     now: Instant,
     counters: &mut Counters,
     egress: &mut Egress,
-) {
+) -> bool {
     // What is not on the link is reached by a router, whoever says that he has it, unless we
     // speak to it on the link already: a redirect says so (RFC 4861 8.3).
     let mut is_neighbour = || {
@@ -325,9 +356,10 @@ fn hear(
             || link.neighbours.with(|table| table.concerns((index, address)))
     };
     if !address.is_unicast() || !is_neighbour() {
-        return counters.absorbed += 1;
+        counters.absorbed += 1;
+        return false;
     }
-    learn((index, address), said, link, now, counters, egress);
+    learn((index, address), said, link, now, counters, egress)
 }
 
 /// As [`hear`], of a neighbour whose address says nothing of the link.
@@ -338,22 +370,28 @@ fn learn(
     now: Instant,
     counters: &mut Counters,
     egress: &mut Egress,
-) {
+) -> bool {
     let station = said.station;
     // What is known may be doubted now.
     link.last = None;
     link.departures.clear();
-    match link.neighbours.with(|table| table.hear(neighbour, said, now)) {
-        Learned::Locked => counters.drop(DropReason::NdpLocked),
-        Learned::Ignored => counters.absorbed += 1,
-        Learned::Yes(waiting) => {
-            counters.absorbed += 1;
-            for Waiting { packet, .. } in waiting {
-                let Some(station) = station else { break };
-                frame::frame(packet, station, link, counters, egress);
-            }
+    let waiting = match link.neighbours.with(|table| table.hear(neighbour, said, now)) {
+        Learned::Locked => {
+            counters.drop(DropReason::NdpLocked);
+            return false;
         }
+        Learned::Ignored => {
+            counters.absorbed += 1;
+            return false;
+        }
+        Learned::Yes(waiting) => waiting,
+    };
+    counters.absorbed += 1;
+    for Waiting { packet, .. } in waiting {
+        let Some(station) = station else { break };
+        frame::frame(packet, station, link, counters, egress);
     }
+    true
 }
 
 /// Asks who `target` is: everyone, or the station that had it last.

@@ -8,6 +8,7 @@ use crate::harness::{Host, MAC, PEER_MAC};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 use wire::EthernetAddress;
+use wire::ndp::Message;
 
 const ROUTER: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x99);
 const ALL: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
@@ -221,6 +222,32 @@ fn another_identifier_is_tried_a_few_times() {
     all.sort();
     all.dedup();
     assert_eq!(all.len(), 4);
+}
+
+/// A neighbour that was a router says that it is one no longer.
+#[test]
+fn a_neighbour_that_says_that_it_is_no_router_is_none() {
+    // RFC 4861 7.2.5/3
+    let (mut host, notes) = host(Dad::Off, Some(false));
+    let says = |target, router, overrides| {
+        let (target_link, solicited) = (Some(PEER_MAC), false);
+        let said = Message::Advertisement { target, target_link, router, solicited, overrides };
+        discovery(target, ALL, &said)
+    };
+    let link = [vec![1, 1], PEER_MAC.0.to_vec()].concat();
+    host.take(&advertisement(1800, &[link]));
+    assert_eq!(routers(&notes), [(ROUTER, 1024)]);
+    host.config().paths.redirect(FAR.into(), 0, ROUTER.into());
+    let other = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x98);
+    host.take(&says(ROUTER, true, true));
+    host.take(&says(other, false, true));
+    assert_eq!(notes.take(), [], "that is no news");
+    let out = host.take(&says(ROUTER, false, true));
+    assert_eq!(notes.take(), [Change::Routers(vec![])]);
+    assert_eq!(host.config().paths.path(FAR.into()).next_hop, None);
+    assert_eq!(super::said(&out[0]).1[0], 133, "there may be another");
+    host.take(&says(ROUTER, false, true));
+    assert_eq!(notes.take(), []);
 }
 
 #[test]
