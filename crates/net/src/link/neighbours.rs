@@ -367,7 +367,8 @@ impl Neighbours {
                 self.note(neighbour);
                 return Learned::Ignored;
             }
-            known.ethernet = station;
+            // It is stale now: what was asked of the other station is no question to this one.
+            (known.ethernet, known.probes) = (station, 0);
         }
         if said.solicited {
             known.trusted_until = now + self.lifetime;

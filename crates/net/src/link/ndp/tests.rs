@@ -146,6 +146,29 @@ fn an_answer_confirms_and_a_change_makes_stale() {
     assert_eq!(state(&mut host, PEER6), Some(State::Reachable));
 }
 
+/// Another station takes an address over that is asked for just now, and says so by itself.
+#[test]
+fn who_takes_an_address_over_while_it_is_asked_for_is_used() {
+    // RFC 4861 7.2.5/2
+    let mut host = lonely6(|config| config.neighbour_lifetime = Duration::from_secs(30));
+    host.say6(PEER6, b"x");
+    host.take(&advertisement(PEER6, Some(PEER_MAC), true, true));
+    host.wait(Duration::from_secs(31));
+    host.say6(PEER6, b"x");
+    host.wait(DELAY);
+    for _ in 0..3 {
+        assert_eq!(host.say6(PEER6, b"x").len(), 2, "it is asked");
+        host.wait(INTERVAL);
+    }
+    assert_eq!(state(&mut host, PEER6), Some(State::Probe));
+    host.take(&advertisement(PEER6, Some(OTHER_MAC), false, true));
+    assert_eq!(state(&mut host, PEER6), Some(State::Stale));
+    let out = host.say6(PEER6, b"x");
+    let (link, header, _) = checked6(&out[0]);
+    assert_eq!((out.len(), link.destination, header.next_header), (1, OTHER_MAC, protocol::UDP));
+    assert_eq!(state(&mut host, PEER6), Some(State::Delay));
+}
+
 #[test]
 fn a_flood_drops_one_and_never_all() {
     // RFC 4861 7.2.5/1
