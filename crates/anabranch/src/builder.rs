@@ -185,8 +185,8 @@ impl Builder {
         self
     }
 
-    /// The VLAN, 1 to 4094, whose tag frames of the last device carry. Default: no
-    /// tag.
+    /// The VLAN, 1 to 4094, whose tag frames of the last device carry: what comes
+    /// without it is dropped. Default: no tag.
     pub fn vlan(mut self, vlan: u16) -> Builder {
         self.interface().vlan = Some(vlan);
         self

@@ -24,8 +24,8 @@ pub struct InterfaceConfig {
     pub is_ethernet: bool,
     /// Our address on the link.
     pub ethernet: EthernetAddress,
-    /// The VLAN whose tag frames carry, if any. Frames tagged with VLAN 0
-    /// (priority only) are always accepted.
+    /// The VLAN whose tag frames carry, if any: others are dropped. Frames tagged
+    /// with VLAN 0 (priority only) are as those without a tag.
     pub vlan: Option<u16>,
     /// Our IP addresses with the length of their network's prefix, bits.
     pub addresses: Vec<(Address, u8)>,

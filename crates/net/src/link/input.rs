@@ -64,9 +64,7 @@ fn accept(header: &Header, link: &Link, interface: u16) -> Result<(), DropReason
     {
         return Err(DropReason::EthernetNotOurs);
     }
-    match header.vlan.map(|tag| tag & 0x0fff) {
-        None => Ok(()),
-        Some(id) if id == 0 || interface.vlan == Some(id) => Ok(()),
-        Some(_) => Err(DropReason::VlanNotOurs),
-    }
+    // A tag with VLAN 0 is of none: it has a priority only.
+    let vlan = header.vlan.map(|tag| tag & 0x0fff).filter(|id| *id != 0);
+    if vlan == interface.vlan { Ok(()) } else { Err(DropReason::VlanNotOurs) }
 }

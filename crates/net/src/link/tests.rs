@@ -290,6 +290,9 @@ fn vlans() {
     tagged.take(&frame(Some(0x2005)));
     assert_eq!(tagged.domain.app.datagrams.len(), 1);
     tagged.drops(&frame(Some(6)), DropReason::VlanNotOurs);
+    // Without the tag of a VLAN it is of the one that its switch has for such frames.
+    tagged.drops(&frame(None), DropReason::VlanNotOurs);
+    tagged.drops(&frame(Some(0xe000)), DropReason::VlanNotOurs);
     let out = tagged.say(PEER, b"x");
     assert_eq!(out[0].to_vec()[12..16], [0x81, 0, 0, 5]);
 }
