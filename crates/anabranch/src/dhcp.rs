@@ -81,7 +81,8 @@ struct Held {
 ///
 /// It adds the address that a server gives, and a default route by the first router if there
 /// is none, takes them away when they are lost, and tells of that as
-/// [`Host::watch`] tells of all changes. Servers for names are among
+/// [`Host::watch`] tells of all changes. Where the address has no network (a mask of 32 bits, as
+/// clouds give it), the router is on the link all the same. Servers for names are among
 /// [`Host::dns_servers`] as long as there is a lease. It has port 68 of the stack.
 ///
 /// Before it uses an address, it asks whether another host has it ([`Options::check`]). If so,
@@ -133,6 +134,7 @@ impl Dhcp {
             shared: shared.clone(),
             trial: None,
             route: None,
+            beyond: None,
             added: false,
         };
         Service::spawn("ana-dhcp", &shared, move || worker.run()).map(Dhcp)
@@ -168,6 +170,8 @@ struct Worker {
     trial: Option<Trial>,
     /// The route that came with the lease.
     route: Option<Route>,
+    /// Its router, if that is on the link only because the lease says so.
+    beyond: Option<Ipv4Addr>,
     /// The lease's address is on the interface because of the lease.
     added: bool,
 }
@@ -281,29 +285,43 @@ impl Worker {
     }
 
     /// What has no other way goes by the lease's first router, unless somebody else has said by
-    /// which. A server may say another one when the lease is renewed.
+    /// which. A server may say another one when the lease is renewed. A router of an address
+    /// without a network is a neighbour by that alone.
     fn route_by(&mut self, lease: &Lease) {
-        let router = lease.routers.first();
+        let router = lease.routers.first().copied();
         let wanted = router.and_then(|router| format!("default via {router}").parse().ok());
-        if self.route.is_some() && self.route == wanted {
+        let beyond = router.filter(|_| lease.prefix == 32);
+        if self.route.is_some() && (self.route, self.beyond) == (wanted, beyond) {
             return;
         }
-        if let Some(route) = self.route.take() {
-            let _ = self.host.remove_route(route);
-        }
+        self.take_route();
         let is_default = |route: &Route| {
             let config = route.config();
             config.prefix == 0 && config.network.is_v4()
         };
-        let known = self.host.routes().iter().any(is_default);
-        self.route = wanted.filter(|route| !known && self.host.add_route(*route).is_ok());
+        if self.host.routes().iter().any(is_default) {
+            return;
+        }
+        if let Some(router) = beyond {
+            self.host.set_on_link(self.interface, router, true);
+        }
+        self.beyond = beyond;
+        self.route = wanted.filter(|route| self.host.add_route(*route).is_ok());
+    }
+
+    /// Takes the route that came with the lease away.
+    fn take_route(&mut self) {
+        if let Some(route) = self.route.take() {
+            let _ = self.host.remove_route(route);
+        }
+        if let Some(router) = self.beyond.take() {
+            self.host.set_on_link(self.interface, router, false);
+        }
     }
 
     fn lost(&mut self, address: Ipv4Addr) {
         self.trial = None;
-        if let Some(route) = self.route.take() {
-            let _ = self.host.remove_route(route);
-        }
+        self.take_route();
         if std::mem::take(&mut self.added) {
             // Somebody else may have taken it away.
             let _ = self.host.remove_address(address.into());

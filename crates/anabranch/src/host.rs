@@ -34,7 +34,7 @@ use crate::Prefix;
 use crate::addresses::{Cidr, Route};
 use crate::servers::Origin;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Address, EthernetAddress};
@@ -119,7 +119,8 @@ pub enum Event {
     /// Another station has an address that was checked. It is none of ours; if it was used
     /// already, [`Event::AddressRemoved`] follows.
     Duplicate(usize, Ipv6Addr),
-    /// A router has told that a network is on the link of the interface, or it is no longer.
+    /// A router has told that a network is on the link of the interface, or a DHCP server that a
+    /// router is there which no network has; or it is so no longer.
     OnLink(usize, Prefix, bool),
     /// A router has told how many bytes a datagram of IPv6 may have on the interface.
     Mtu(usize, usize),
@@ -194,6 +195,12 @@ impl Host {
     /// The network of an address has another prefix from now on: connections stay.
     pub(crate) fn set_prefix(&self, interface: usize, address: Cidr) {
         self.0.set_prefix(interface, address);
+    }
+
+    /// Is a host on the link of an interface, whatever networks that has? (DHCP says so of the router
+    /// of an address without a network.)
+    pub(crate) fn set_on_link(&self, interface: usize, address: Ipv4Addr, is_there: bool) {
+        self.0.set_on_link(interface, address, is_there);
     }
 
     /// Takes an address away from the interface that has it, and the routes whose routers

@@ -1,6 +1,7 @@
 //! [`Held`]: the configuration that units find, and what becomes of it by a change.
 
 use super::{Event, Events, Interface, MAX_ADDRESSES, MAX_ROUTES, Teller, watched};
+use crate::Prefix;
 use crate::addresses::{Cidr, Route};
 use crate::servers::Servers;
 use crate::wait::wake_each;
@@ -8,7 +9,7 @@ use net::discovery::{Dad, Given, Lifetimes, MAX_LIMITED};
 use net::{Config, Discovery};
 use platform::{Clock, Mutex};
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
@@ -228,6 +229,19 @@ impl Held {
     pub(super) fn set_prefix(&self, index: usize, cidr: Cidr) {
         // Nothing of it is refused.
         let _ = self.change(|config| Ok(give_prefix(config, index, cidr)));
+    }
+
+    /// A host is on the link of an interface, or is no longer.
+    pub(super) fn set_on_link(&self, index: usize, address: Ipv4Addr, is_there: bool) {
+        let Ok(interface) = u16::try_from(index) else { return };
+        let known = (interface, Address::from(address), 32);
+        // Nothing of it is refused.
+        let _ = self.change(|config| {
+            config.on_link.retain(|other| *other != known);
+            config.on_link.extend(is_there.then_some(known));
+            let prefix = Prefix::new(address, 32).ok();
+            Ok(prefix.map(|prefix| Event::OnLink(index, prefix, is_there)).into_iter().collect())
+        });
     }
 
     fn put_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {

@@ -193,3 +193,34 @@ fn a_renewal_may_name_another_router() {
     assert_eq!(routes().len(), 1);
     assert!(routes()[0].contains("via 10.0.0.2"), "{:?}", routes());
 }
+
+/// Clouds give an address without a network, and a router that is a neighbour nevertheless.
+#[test]
+fn an_address_without_a_network_has_a_way_out() {
+    for organization in Organization::all() {
+        let (server, client, socket) = hosts(organization);
+        server.host().add_address(0, "192.0.2.7/32".parse().expect("one")).expect("added");
+        let options = Options::default().with_check(Duration::from_millis(20));
+        let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
+        for (kind, answers) in [(1, 2), (3, 5)] {
+            let (question, _) = asked(&socket, kind);
+            let mut answer = answer_with(&question, answers, 3600, 1);
+            let mask = answer.windows(6).position(|w| w == [1, 4, 255, 255, 255, 0]);
+            answer[mask.expect("a mask") + 5] = 255;
+            socket.send_to(&answer, "255.255.255.255:68").expect("send");
+        }
+        let lease = dhcp.wait(PATIENCE).expect("an address");
+        assert_eq!((lease.prefix, &lease.routers[..]), (32, &[Ipv4Addr::new(10, 0, 0, 1)][..]));
+        let routes: Vec<_> = client.host().routes().iter().map(ToString::to_string).collect();
+        assert!(routes.len() == 1 && routes[0].contains("via 10.0.0.1"), "{routes:?}");
+        let far = UdpSocket::bind(&server, "192.0.2.7:7").expect("bind");
+        far.set_read_timeout(Some(PATIENCE)).expect("a time");
+        let ours = UdpSocket::bind(&client, "10.0.0.50:7").expect("bind");
+        ours.send_to(b"there?", "192.0.2.7:7").expect("there is a way");
+        assert_eq!(far.recv_from(&mut [0; 16]).expect("it comes").0, 6, "{organization}");
+        drop(dhcp);
+        assert!(client.host().routes().is_empty(), "{organization}");
+        let error = client.host().add_route("default via 10.0.0.1".parse().expect("a route"));
+        assert!(error.is_err(), "{organization}: the router is a neighbour no longer");
+    }
+}

@@ -13,7 +13,8 @@ pub struct Lease {
     pub address: Ipv4Addr,
     /// Length of the network's prefix, bits.
     pub prefix: u8,
-    /// Routers on the network, the best first.
+    /// Routers on the network, the best first. Where the prefix has 32 bits, no other host is in
+    /// the network, and they are whatever hosts the server says: the link has them.
     pub routers: Vec<Ipv4Addr>,
     /// Servers for names, the best first.
     pub dns: Vec<Ipv4Addr>,
@@ -64,8 +65,10 @@ impl Lease {
                 (Some(asked + t1), Some(asked + t2), Some(asked + whole))
             }
         };
+        // An address without a network has its router beyond it, if it has any.
         let on_link = |router: &&Ipv4Addr| {
-            (router.to_bits() ^ address.to_bits()) & !host == 0 && **router != address
+            let is_in_network = (router.to_bits() ^ address.to_bits()) & !host == 0;
+            (is_in_network || (prefix == 32 && is_host(**router))) && **router != address
         };
         Ok(Lease {
             address,
@@ -79,6 +82,13 @@ impl Lease {
             rebinding,
             end,
         })
+    }
+}
+
+impl Lease {
+    /// Has it ended?
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.end.is_some_and(|end| end <= now)
     }
 }
 

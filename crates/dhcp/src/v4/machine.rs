@@ -256,6 +256,9 @@ impl Client {
     fn acknowledged(&mut self, message: &Message, now: Instant) -> Result<(), Ignored> {
         // RFC 2131 3.1/2
         let lease = Lease::of(message, self.asked)?;
+        if lease.is_over(now) {
+            return Err(Ignored::Unusable);
+        }
         let wanted = match (self.state, &self.lease) {
             (State::Requesting, _) => self.offer,
             (_, Some(lease)) => {
@@ -328,14 +331,25 @@ impl Client {
                 self.config.previous = None;
                 self.begin(now);
             }
-            State::Checking => {
-                let lease = self.lease.clone();
-                self.events.extend(lease.map(Event::Acquired));
-                self.bound();
-            }
+            State::Checking => self.checked(now),
             State::Bound => self.renew(now),
             State::Renewing | State::Rebinding => self.keep(now),
             State::Released => {}
+        }
+    }
+
+    /// Nobody else has the address: it is ours, unless its time is over by now.
+    fn checked(&mut self, now: Instant) {
+        match self.lease.take().filter(|lease| !lease.is_over(now)) {
+            Some(lease) => {
+                self.lease = Some(lease.clone());
+                self.events.push_back(Event::Acquired(lease));
+                self.bound();
+            }
+            None => {
+                self.config.previous = None;
+                self.begin(now);
+            }
         }
     }
 

@@ -316,3 +316,53 @@ fn offers_that_cannot_be_used_are_passed_over() {
     let Some(Event::Acquired(lease)) = world.event() else { panic!("no address") };
     assert_eq!((lease.end, lease.mtu, world.client.next_timeout()), (None, None, None));
 }
+
+/// Clouds give addresses without a network: no router is in it.
+#[test]
+fn an_address_without_a_network_has_a_router_beyond_it() {
+    let mut world = World::new(|_| ());
+    world.due();
+    world.said();
+    let alone = |message: &mut Message| {
+        message.options.mask = Some(Ipv4Addr::BROADCAST);
+        message.options.routers = vec![GIVEN, SERVER];
+    };
+    world.say(Kind::Offer, alone).expect("an offer");
+    world.said();
+    world.say(Kind::Ack, alone).expect("an address");
+    let Some(Event::Acquired(lease)) = world.event() else { panic!("no address") };
+    assert_eq!((lease.prefix, lease.routers), (32, vec![SERVER]), "and we are none");
+}
+
+/// A lease that is over before it is known that nobody else has the address.
+#[test]
+fn an_address_whose_time_is_over_is_not_used() {
+    let mut world = World::new(|config| config.check = Duration::from_secs(4));
+    world.due();
+    world.said();
+    let brief = |message: &mut Message| message.options.lease = Some(3);
+    world.say(Kind::Offer, brief).expect("an offer");
+    world.said();
+    world.say(Kind::Ack, brief).expect("an address");
+    assert_eq!(world.event(), Some(Event::Check(GIVEN)));
+    world.due();
+    assert_eq!((world.event(), world.client.lease()), (None, None));
+    assert_eq!((world.client.state(), world.said().2.kind), (State::Selecting, Kind::Discover));
+}
+
+/// Time counts from the request: an answer may come when all of it is over.
+#[test]
+fn an_answer_that_comes_too_late_is_passed_over() {
+    let mut world = World::new(|_| ());
+    world.due();
+    world.said();
+    let brief = |message: &mut Message| message.options.lease = Some(3);
+    world.say(Kind::Offer, brief).expect("an offer");
+    world.said();
+    world.now += Duration::from_secs(3);
+    assert_eq!(world.say(Kind::Ack, brief), Err(Ignored::Unusable));
+    assert_eq!((world.event(), world.client.lease()), (None, None));
+    // It asks again, as where no answer comes.
+    world.due();
+    assert_eq!(world.said().2.kind, Kind::Request);
+}
