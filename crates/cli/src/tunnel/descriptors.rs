@@ -17,7 +17,7 @@ mod tests {
     #[test]
     fn as_many_as_the_system_gives() {
         let hard = getrlimit(Resource::Nofile);
-        let mut less = hard.clone();
+        let mut less = hard;
         less.current = Some(hard.maximum.unwrap_or(1 << 20) - 1);
         setrlimit(Resource::Nofile, less).expect("less");
         raise();
