@@ -67,6 +67,8 @@ pub struct Ip {
     accepted: [(Ipv4Addr, Ipv4Addr); ACCEPTED],
     /// Those of IPv6, with the interface.
     accepted_v6: [Option<(Address, Address, u16)>; ACCEPTED],
+    /// The host has had another configuration before: an address of it may be lost.
+    may_have_lost: bool,
     /// The address of ours that something was sent from last.
     sent_from: Address,
     /// The keyed hash that flow labels come from.
@@ -95,6 +97,7 @@ impl Ip {
             echoes: limit(config.errors_per_second),
             accepted: [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED],
             accepted_v6: [None; ACCEPTED],
+            may_have_lost: config.host.current().is_some(),
             sent_from: Address::UNSPECIFIED_V6,
             labels: Steering::new(config.key(Purpose::FlowLabels)[0]),
             identifications: Arc::new(Identifications::new(&config, unit)),
@@ -107,7 +110,7 @@ impl Ip {
         self.routes = Routes::new(&config);
         self.accepted = [(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED); ACCEPTED];
         self.accepted_v6 = [None; ACCEPTED];
-        self.sent_from = Address::UNSPECIFIED_V6;
+        (self.may_have_lost, self.sent_from) = (true, Address::UNSPECIFIED_V6);
         self.config = config;
     }
 

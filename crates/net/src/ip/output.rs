@@ -22,11 +22,12 @@ fn by_interface(packet: &Packet, ip: &mut Ip) -> Option<Route> {
 }
 
 impl Ip {
-    /// Is it an address of ours, or that of who has none yet? Segments that go past the layers go
+    /// Is it an address of ours, or that of who has none yet? As long as the host has the addresses
+    /// that it began with, nobody could have another. Segments that go past the layers go
     /// as one did that was asked about here, since the host has had this configuration.
     #[inline(always)]
     fn may_send_from(&mut self, source: Address) -> bool {
-        source == self.sent_from || self.has_source(source)
+        !self.may_have_lost || source == self.sent_from || self.has_source(source)
     }
 
     #[cold]

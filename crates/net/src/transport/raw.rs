@@ -34,7 +34,7 @@ impl<A: Application> Transport<A> {
             }
             let goes = route.is_some_and(|route| {
                 raw.source.is_v4() == raw.destination.is_v4()
-                    && !raw.source.is_unspecified()
+                    && self.config.owns(raw.source)
                     && !self.config.escapes(raw.source, route.interface)
             });
             let Some(route) = route.filter(|_| goes) else {
