@@ -2,7 +2,7 @@
 
 use super::{Ip, Route, TTL, fragment, v6};
 use wire::packet::ChecksumState;
-use wire::{Address, Packet, ipv4, protocol};
+use wire::{Packet, ipv4, protocol};
 
 /// Time to live of what we send to a group unless a socket says otherwise: it stays on the
 /// link (RFC 1112 6.1).
@@ -10,29 +10,28 @@ const MULTICAST_TTL: u8 = 1;
 
 /// The route of what is for a group, and whose interface is chosen.
 #[cold]
-fn by_interface(packet: &Packet, ip: &mut Ip) -> Option<Route> {
+fn by_interface(packet: &Packet, ip: &Ip) -> Route {
     let meta = packet.meta();
-    ip.may_send_from(meta.source).then(|| Route {
+    Route {
         interface: meta.interface,
         next_hop: meta.destination,
         source: meta.source,
         mtu: ip.config.link_mtu(meta.interface, meta.destination),
         to_group: true,
-    })
+    }
 }
 
 impl Ip {
-    /// Is it an address of ours, or that of who has none yet? As long as the host has the addresses
-    /// that it began with, nobody could have another. Segments that go past the layers go
-    /// as one did that was asked about here, since the host has had this configuration.
-    #[inline(always)]
-    fn may_send_from(&mut self, source: Address) -> bool {
-        !self.may_have_lost || source == self.sent_from || self.has_source(source)
-    }
-
+    /// Does it come from an address of ours, or from who has none yet? As long as the host has the
+    /// addresses that it began with, nothing else could be, and this is not asked. Segments that go
+    /// past the layers go as one did that was asked about here, since the host has had this
+    /// configuration.
     #[cold]
-    fn has_source(&mut self, source: Address) -> bool {
-        if source.is_unspecified() {
+    fn is_from_us(&mut self, packet: &Packet) -> bool {
+        let meta = packet.meta();
+        let source = meta.source;
+        let is_whole = matches!(meta.protocol, protocol::IGMP | protocol::WHOLE_ARP);
+        if source == self.sent_from || source.is_unspecified() || (meta.group && is_whole) {
             return true;
         }
         let is_ours = self.config.owns(source);
@@ -57,20 +56,20 @@ pub fn output(
 ) -> Result<(), Packet> {
     // RFC 1122 3.2.1.7/1, 3.3.3/1
     let total = packet.len() + ipv4::LEN;
-    let source = packet.meta().source;
+    if ip.may_have_lost && !ip.is_from_us(&packet) {
+        return Err(packet);
+    }
     let route = match packet.meta().group {
-        false if !ip.may_send_from(source) => None,
-        false => ip.routes.lookup_from(source, packet.meta().destination),
+        false => ip.routes.lookup_from(packet.meta().source, packet.meta().destination),
         true if matches!(packet.meta().protocol, protocol::IGMP | protocol::WHOLE_ARP) => {
             down(packet);
             return Ok(());
         }
-        true => by_interface(&packet, ip),
+        true => Some(by_interface(&packet, ip)),
     };
     let Some(route) = route else { return Err(packet) };
     let meta = packet.meta_mut();
-    meta.interface = route.interface;
-    meta.next_hop = route.next_hop;
+    (meta.interface, meta.next_hop) = (route.interface, route.next_hop);
     meta.group = route.to_group;
     meta.csum_start = ipv4::LEN as u16;
     let (mtu, meta) = (route.mtu, packet.meta());
