@@ -75,9 +75,9 @@ pub enum Error {
         /// What it has.
         mtu: usize,
     },
-    /// There is no such VLAN.
+    /// There is no such VLAN, or the device has no frames with its tag: AF_XDP leaves them to the kernel.
     #[error(
-        "device {device} cannot be in VLAN {vlan}: choose 1 to 4094, on a device with Ethernet frames"
+        "device {device} cannot be in VLAN {vlan}: choose 1 to 4094, on a device with Ethernet frames, but not one of AF_XDP: take a TAP device on a bridge with the interface"
     )]
     Vlan {
         /// The device's name.

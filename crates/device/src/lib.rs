@@ -75,18 +75,21 @@ pub struct Capabilities {
     /// On transmit it accepts TCP packets of up to this many bytes of IP
     /// datagram, to be cut into segments of `gso_size` (TSO); 0: it does not.
     pub segmentation: usize,
+    /// Frames with the tag of a VLAN (802.1Q) come and go by it, if it has Ethernet.
+    pub vlan: bool,
 }
 
 impl Capabilities {
     /// A device that does nothing for the stack.
     pub fn new(medium: Medium, mtu: usize) -> Capabilities {
-        Capabilities { medium, mtu, transmit_checksum: false, segmentation: 0 }
+        Capabilities { medium, mtu, transmit_checksum: false, segmentation: 0, vlan: true }
     }
 }
 
 setters! { Capabilities {
     with_transmit_checksum transmit_checksum: bool,
     with_segmentation segmentation: usize,
+    with_vlan vlan: bool,
 } }
 
 /// Packets in flight between the stack and a transmitter.

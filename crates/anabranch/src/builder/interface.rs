@@ -71,7 +71,7 @@ impl Interface {
             return Err(Error::LinkLocal { device: name(), address });
         }
         if let Some(vlan) = self.vlan
-            && !(is_ethernet && (1..=4094).contains(&vlan))
+            && !(is_ethernet && capabilities.vlan && (1..=4094).contains(&vlan))
         {
             return Err(Error::Vlan { device: name(), vlan });
         }

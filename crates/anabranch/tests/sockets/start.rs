@@ -61,6 +61,11 @@ fn wrong_arguments_are_told() {
         let (left, _) = memory::pair(memory::Config::default());
         Stack::builder().device(left).address("10.0.0.1/24")
     };
+    let of_no_vlan = || {
+        let (mut left, _) = memory::pair(memory::Config::default());
+        left.capabilities.vlan = false;
+        Stack::builder().device(left).address("10.0.0.1/24")
+    };
     for (builder, why) in [
         (Stack::builder(), "a stack needs a device"),
         (builder().address("10.0.0.0/24"), "the network itself"),
@@ -69,6 +74,7 @@ fn wrong_arguments_are_told() {
         (builder().mtu(1501), "choose 68 to 1500"),
         (builder().mtu(67), "choose 68 to 1500"),
         (builder().vlan(4095), "choose 1 to 4094"),
+        (of_no_vlan().vlan(7), "AF_XDP"),
         (builder().ethernet(EthernetAddress([1, 0, 0, 0, 0, 1])), "one station"),
         (builder().route("10.1.0.0/16"), "is not a route"),
         (builder().route("10.1.0.0/16 via 10.2.0.1"), "not a neighbour"),

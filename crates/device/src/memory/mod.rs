@@ -78,6 +78,7 @@ impl Config {
             mtu: self.mtu,
             transmit_checksum: self.transmit_checksum,
             segmentation: self.segmentation,
+            vlan: true,
         }
     }
 

@@ -253,6 +253,7 @@ fn build(
             mtu,
             transmit_checksum: offload,
             segmentation: if offload { SEGMENTATION } else { 0 },
+            vlan: true,
         },
         ethernet: config.ethernet.unwrap_or(ours(kernel)),
         queues,

@@ -255,7 +255,10 @@ pub fn open(config: &Config) -> Result<Device, Error> {
     watch::start(interface, offer.queues, &counts, &link).map_err(step("thread"))?;
     Ok(Device {
         name: name.clone(),
-        capabilities: Capabilities::new(Medium::Ethernet, mtu).with_transmit_checksum(offload),
+        // The program leaves frames with a tag to the kernel.
+        capabilities: Capabilities::new(Medium::Ethernet, mtu)
+            .with_transmit_checksum(offload)
+            .with_vlan(false),
         ethernet,
         queues: plan
             .deal(ports, (mtu + LINK, trusts), (&counts, &lost))

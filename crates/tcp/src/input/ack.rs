@@ -286,7 +286,7 @@ impl Tcb {
         }
         let was_shut = self.snd.wnd == 0 && wnd > 0;
         self.take_window(h, wnd);
-        if was_shut && self.snd.una != self.snd.nxt && (!new_ack || self.rtt.backoff > 0) {
+        if was_shut && self.snd.una != self.snd.nxt && self.was_refused(new_ack) {
             self.send_refused_again();
         }
     }

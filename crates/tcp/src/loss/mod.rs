@@ -12,6 +12,7 @@ use crate::recovery::LOOKED_AT;
 use crate::recovery::{DUP_THRESHOLD, Episode, Forward, Newest, News, Phase, Prr, Taken};
 use tell::Growth;
 use wire::Instant;
+use wire::time::Duration;
 
 impl Tcb {
     /// How many bytes may go now, new or again, as far as the congestion window and
@@ -347,25 +348,26 @@ impl Tcb {
         !fast
     }
 
-    /// The window was shut though something is in flight, and is open again: the peer had no room for
-    /// what it had asked for, and refused it. So all of that goes again now, as far as it is not
-    /// SACKed; its time-out may have doubled many times. The network has lost nothing.
+    /// The window was shut though something is in flight, and is open again. Has that been refused? So
+    /// it is if it has timed out since, or if nothing was sent for a round trip, and this
+    /// acknowledges nothing: had it come late, what it is older than might still be on its way. So a
+    /// peer that shuts and opens its window has no more sent again than a window in each round trip.
+    #[cold]
+    pub(crate) fn was_refused(&self, new_ack: bool) -> bool {
+        let round = Duration::from_micros(self.rtt.srtt.into());
+        self.rtt.backoff > 0 || (!new_ack && self.now.since(self.last_sent) >= round)
+    }
+
+    /// The peer had no room for what it had asked for, and refused it. So all of that goes again now, as
+    /// far as it is not SACKed; its time-out may have doubled many times. The network has lost nothing.
     #[cold]
     pub(crate) fn send_refused_again(&mut self) {
         // RFC 9293 SHLD-16
-        self.board.mark_all_lost();
-        if self.recovery.phase == Phase::Open {
+        if self.recovery.phase != Phase::Timeout {
             self.recovery.episode = None;
         }
-        self.recovery.phase = Phase::Timeout;
-        self.recovery.above = false;
-        self.recovery.tail = None;
-        self.recovery.tail_due = false;
-        self.recovery.recover = self.snd.nxt;
-        self.recovery.duplicates = 0;
-        self.recovery.force = true;
+        self.all_goes_again();
         self.rtt.backoff = 0;
-        self.timers.stop_early();
         self.touch();
     }
 
@@ -380,7 +382,6 @@ impl Tcb {
         let forward = self.begin_forward();
         self.congestion.on_timeout(flight, self.mss(), again, now);
         self.note_reduction();
-        self.board.mark_all_lost();
         match self.recovery.phase {
             Phase::Open => self.recovery.episode = Some(Episode::new(self.snd.una, None)),
             // What it would go back to is no state of good times.
@@ -390,6 +391,12 @@ impl Tcb {
         if let Some(episode) = &mut self.recovery.episode {
             episode.forward = forward;
         }
+        self.all_goes_again();
+    }
+
+    /// All that is in flight is lost, or as good as that.
+    fn all_goes_again(&mut self) {
+        self.board.mark_all_lost();
         self.recovery.phase = Phase::Timeout;
         self.recovery.above = false;
         self.recovery.tail = None;
