@@ -16,8 +16,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// were dropped while units may still have to send what they were given.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
-    /// What connections hold together, those that are closing too, if that has a hard bound.
-    account: Option<Arc<Account>>,
+    /// What connections hold together, those that are closing too.
+    account: Arc<Account>,
     count: AtomicUsize,
     /// A thread waits for `count` to become 0.
     waiting: AtomicBool,
@@ -30,17 +30,13 @@ pub(crate) struct Closing {
 impl Closing {
     /// For a stack with this configuration.
     pub(crate) fn new(config: &Config) -> Closing {
-        let account = config.memory_reserve.map(|_| config.account.clone());
-        Closing { account, ..Closing::default() }
+        Closing { account: config.account.clone(), ..Closing::default() }
     }
 
     /// Bytes that one connection may have written and not sent, as scarce as memory is now.
     #[inline]
     pub(crate) fn most_written(&self) -> usize {
-        match &self.account {
-            None => usize::MAX,
-            Some(account) => (account.pressure().most() as usize).max(Pressure::LEAST),
-        }
+        (self.account.pressure().most() as usize).max(Pressure::LEAST)
     }
 
     /// One more.

@@ -1,8 +1,9 @@
 //! Memory of connections is bounded as a whole, whatever their peers send and nobody reads.
 
 use super::{CLIENT, block_on, wire};
+use anabranch::device::Device;
 use anabranch::netstack::Limits;
-use anabranch::tokio::TcpStream;
+use anabranch::tokio::{TcpListener, TcpStream};
 use anabranch::{Netstack, Organization, Prefix, Stack, TcpConfig};
 use std::thread;
 use std::time::Duration;
@@ -73,18 +74,21 @@ async fn carry(
     tokio::join!(futures_util::future::join_all(rest), futures_util::future::join_all(reads));
 }
 
+/// A stack behind `device` whose connections take little that they do not read.
+fn client(device: Device, processors: usize) -> Stack {
+    let little = TcpConfig::default().with_receive_buffer(16 << 10);
+    let builder = Stack::builder().device(device).address(format!("{CLIENT}/24")).tcp(little);
+    let builder = builder.route("default via 10.0.0.1").processors(processors);
+    builder.organization("processor-per-connection").start().expect("a stack")
+}
+
 fn is_bounded(organization: Organization) {
     let processors = if organization.is_single() { 1 } else { 2 };
     let (left, right) = wire(processors);
     let builder = Stack::builder().device(left).owns(Prefix::ALL_V4).owns(Prefix::ALL_V6);
     let builder = builder.organization(organization).processors(processors);
     let netstack = Netstack::start(builder, limits(processors)).expect("a netstack");
-    // It takes little that it does not read.
-    let little = TcpConfig::default().with_receive_buffer(16 << 10);
-    let builder = Stack::builder().device(right).address(format!("{CLIENT}/24")).tcp(little);
-    let builder = builder.route("default via 10.0.0.1").processors(processors);
-    let builder = builder.organization("processor-per-connection");
-    let client = builder.start().expect("a stack");
+    let client = client(right, processors);
     block_on(async {
         let (mut there, mut here) = (Vec::new(), Vec::new());
         for port in 1..=CONNECTIONS as u16 {
@@ -101,6 +105,42 @@ fn is_bounded(organization: Organization) {
         // What comes and is not read, and what is written and not taken.
         carry(&mut there, &mut here, held, most).await;
         carry(&mut here, &mut there, held, most).await;
+    });
+}
+
+/// What connections may hold together of a stack that is no netstack.
+const MEMORY: usize = 1 << 20;
+/// What each may have beyond it: 8 KiB each way.
+const BEYOND: usize = 16 << 10;
+
+fn writes_are_bounded(organization: Organization) {
+    let processors = if organization.is_single() { 1 } else { 2 };
+    let (left, right) = wire(processors);
+    let builder = Stack::builder().device(left).address("10.0.0.1/24").memory(MEMORY);
+    let builder = builder.organization(organization).processors(processors);
+    let server = builder.start().expect("a stack");
+    let client = client(right, processors);
+    block_on(async {
+        let listener = TcpListener::bind(&server, ("10.0.0.1", 80)).await.expect("bind");
+        let (mut there, mut here) = (Vec::new(), Vec::new());
+        for _ in 0..CONNECTIONS {
+            let (connected, accepted) =
+                tokio::join!(TcpStream::connect(&client, ("10.0.0.1", 80)), listener.accept());
+            there.push(connected.expect("connect"));
+            here.push(accepted.expect("accept").0);
+        }
+        let held = || server.memory();
+        carry(&mut here, &mut there, held, MEMORY + CONNECTIONS * BEYOND).await;
+    });
+}
+
+#[test]
+fn what_a_program_writes_is_bounded_in_every_organization() {
+    thread::scope(|scope| {
+        for organization in Organization::all() {
+            let thread = thread::Builder::new().name(organization.to_string());
+            thread.spawn_scoped(scope, move || writes_are_bounded(organization)).expect("a thread");
+        }
     });
 }
 

@@ -151,8 +151,8 @@ pub struct Args {
     #[arg(long, help_heading = "Link")]
     pub no_offload: bool,
     /// Make the link bad: loss, reorder, duplicate, corrupt (shares like 2%),
-    /// delay, jitter (times like 5ms), rate (like 100mbit), seed; implies
-    /// --no-offload
+    /// delay, jitter (times like 5ms), rate (like 100mbit), limit (packets on their way
+    /// at most, 1000 by default), seed; implies --no-offload
     #[arg(long, value_name = "SPEC", help_heading = "Link", value_parser = faults)]
     pub fault: Option<Spec>,
     /// Write what the stack sends and receives to FILE, in pcapng format

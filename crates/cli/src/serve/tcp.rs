@@ -5,16 +5,11 @@ use rustix::net::sockopt;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Bytes of send and of receive buffer of a connection.
-const SOCKET_BUFFER: usize = 4 << 20;
-
-/// TCP's parameters over a TAP device.
+/// TCP's parameters over a TAP device. Buffers grow as a connection's path needs it, so a client that reads
+/// nothing takes little memory.
 pub fn tcp_config(offload: bool) -> TcpConfig {
-    TcpConfig::default()
-        .with_receive_buffer(SOCKET_BUFFER)
-        .with_send_buffer(SOCKET_BUFFER)
-        // Else the device does it.
-        .with_checksum(!offload)
+    // Else the device does it.
+    TcpConfig::default().with_checksum(!offload)
 }
 
 /// When a peer is asked whether it is still there that has said nothing: after two minutes, and it is given

@@ -10,8 +10,8 @@ use std::time::Duration;
 use wire::packet::ChecksumState;
 use wire::{Packet, ethernet};
 
-/// Packets that a line holds; what comes then is lost.
-const CAPACITY: usize = 1000;
+/// Packets that a line holds unless [`Spec::limit`] says it.
+const LIMIT: u32 = 1000;
 /// A packet is held back behind at most so many later ones.
 const MOST_BEHIND: u64 = 8;
 /// It is held back no longer than this.
@@ -93,7 +93,8 @@ impl Line {
     }
 
     fn is_full(&self) -> bool {
-        let full = self.flying.len() + self.held.len() >= CAPACITY;
+        let limit = self.spec.limit.unwrap_or(LIMIT) as usize;
+        let full = self.flying.len() + self.held.len() >= limit;
         if full {
             count(&self.faults.overflowed);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// The faults of a link. The default has none.
 ///
-/// As text: `loss=2%,reorder=0.05,delay=5ms,jitter=500us,rate=100mbit,seed=7`,
+/// As text: `loss=2%,reorder=0.05,delay=5ms,jitter=500us,rate=100mbit,limit=1000,seed=7`,
 /// each part optional.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spec {
@@ -24,6 +24,9 @@ pub struct Spec {
     pub jitter: Duration,
     /// Bits a second; `None`: no bound.
     pub rate: Option<u64>,
+    /// Packets that are on their way at most in a direction of a queue; what comes then is lost. `None`: 1000, which
+    /// is 96 Mbit/s in packets of 1500 bytes over 125 ms.
+    pub limit: Option<u32>,
     /// Where chance starts.
     pub seed: Option<u64>,
 }
@@ -36,7 +39,7 @@ debug_is_display!(SpecError);
 pub enum SpecError {
     /// No fault has this name.
     #[error(
-        "no fault is called `{0}`: use loss, reorder, duplicate, corrupt, delay, jitter, rate, seed"
+        "no fault is called `{0}`: use loss, reorder, duplicate, corrupt, delay, jitter, rate, limit, seed"
     )]
     Unknown(String),
     /// A value is missing or not of its kind.
@@ -53,6 +56,9 @@ pub enum SpecError {
     #[error("{0} is given twice: leave one out")]
     Twice(String),
 }
+
+/// The largest [`Spec::limit`] of a text.
+const MOST_LIMIT: u32 = 1_000_000;
 
 fn probability(text: &str) -> Option<f64> {
     let value = match text.strip_suffix('%') {
@@ -110,6 +116,11 @@ impl FromStr for Spec {
                 "rate" => {
                     let error = error("rate", "bits a second like 100mbit");
                     spec.rate = Some(rate(value).ok_or(error)?);
+                }
+                "limit" => {
+                    let error = error("limit", "packets, 1 to 1000000, like 1000");
+                    let limit = value.parse().ok().filter(|limit| (1..=MOST_LIMIT).contains(limit));
+                    spec.limit = Some(limit.ok_or(error)?);
                 }
                 "seed" => {
                     spec.seed = Some(value.parse().map_err(|_| error("seed", "a number like 7"))?);

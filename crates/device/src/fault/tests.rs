@@ -180,13 +180,15 @@ fn delay_and_rate() {
 
 #[test]
 fn a_line_is_bounded() {
-    let (a, _b) = pair(Config::default());
-    let mut a = wrap(a, &"delay=1s".parse().expect("a spec"), 1);
-    let mut batch: Batch = (0..1500).map(frame).collect();
-    a.queues[0].transmit.transmit(&mut batch);
-    assert_eq!(read(&*a.reports[0], "overflowed"), 500);
-    assert!(a.queues[0].receive.deadline().is_some());
-    assert!(a.queues[0].receive.arm());
+    for (spec, overflowed) in [("delay=1s", 500), ("delay=1s,limit=10", 1490)] {
+        let (a, _b) = pair(Config::default());
+        let mut a = wrap(a, &spec.parse().expect("a spec"), 1);
+        let mut batch: Batch = (0..1500).map(frame).collect();
+        a.queues[0].transmit.transmit(&mut batch);
+        assert_eq!(read(&*a.reports[0], "overflowed"), overflowed, "{spec}");
+        assert!(a.queues[0].receive.deadline().is_some());
+        assert!(a.queues[0].receive.arm());
+    }
 }
 
 /// Is what the receiver waits for readable now?
@@ -234,10 +236,9 @@ fn a_full_device_pushes_back() {
 
 #[test]
 fn specs_as_text() {
-    let all =
-        "loss=2%, reorder=5%,duplicate=1%,corrupt=0.1%,delay=5ms,jitter=1ms,rate=100mbit,seed=7";
+    let all = "loss=2%, reorder=5%,duplicate=1%,corrupt=0.1%,delay=5ms,jitter=1ms,rate=100mbit,limit=9,seed=7";
     let spec: Spec = all.parse().expect("all faults");
-    assert_eq!(spec.rate, Some(100_000_000));
+    assert_eq!((spec.rate, spec.limit), (Some(100_000_000), Some(9)));
     assert_eq!((spec.loss, spec.delay, spec.seed), (0.02, Duration::from_millis(5), Some(7)));
     assert_eq!("".parse(), Ok(Spec::default()));
     for bad in [
@@ -254,6 +255,8 @@ fn specs_as_text() {
         "seed=-1",
         "delay=5 parsecs",
         "rate=.bit",
+        "limit=0",
+        "limit=1000001",
         "loss=1%,loss=1%",
         "seed=1, seed = 2",
     ] {
