@@ -199,6 +199,22 @@ fn more_processors_than_there_are_are_told() {
     child.wait().expect("a child");
 }
 
+/// Where the system gave the threads and no memory for their signal stacks, the process ended by a signal.
+#[test]
+fn more_threads_than_the_system_has_are_refused() {
+    let limited =
+        "ulimit -S -u 5000 && exec \"$0\" bench rr --organization group-threads --groups 6000";
+    let mut command = std::process::Command::new("bash");
+    let output = command.args(["-c", limited, env!("CARGO_BIN_EXE_anabranch")]).output();
+    let output = output.expect("bash runs");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert_ne!(output.status.code(), Some(0), "{stderr}");
+    let errors: Vec<&str> = stderr.lines().filter(|line| !line.contains("busy machine")).collect();
+    let [line] = errors[..] else { panic!("{stderr}") };
+    assert!(line.contains("group-threads starts 6000 threads, and the system has 4"), "{line}");
+    assert!(line.contains("fewer --groups"), "{line}");
+}
+
 #[test]
 fn a_busy_machine_is_told() {
     let stop = AtomicBool::new(false);

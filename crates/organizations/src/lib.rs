@@ -148,6 +148,18 @@ pub enum StartError {
         /// Those that can.
         can: String,
     },
+    /// More threads than the system's limits leave.
+    #[error(
+        "{organization} starts {threads} threads, and the system has {left} left: use fewer --groups, or raise ulimit -u, kernel.threads-max or vm.max_map_count"
+    )]
+    Threads {
+        /// The organization.
+        organization: &'static str,
+        /// Those that it starts.
+        threads: usize,
+        /// About as many as it could.
+        left: usize,
+    },
     /// The system gives no more threads or descriptors.
     #[error("cannot start a thread: {0}: raise the limit (ulimit -u, ulimit -n)")]
     System(#[from] std::io::Error),

@@ -6,6 +6,7 @@ use anabranch::host::{Event, NeighbourState};
 use anabranch::{Organization, Stack, TcpListener, TcpStream, UdpSocket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
+use std::thread;
 use std::time::Duration;
 
 /// Two stacks under an organization, the server without any address.
@@ -164,40 +165,47 @@ fn stations_that_make_no_sense_or_are_too_many_are_refused() {
 /// last of it counts.
 #[test]
 fn addresses_have_lifetimes() {
-    for organization in Organization::all() {
-        let (server, _client) = pair(organization);
-        let (host, events) = (server.host(), server.host().watch());
-        let next = || events.next(PATIENCE).unwrap_or_else(|| panic!("{organization}: no event"));
-        for text in ["10.0.0.1/24", "fd00::1/64"] {
-            let cidr: anabranch::Cidr = text.parse().expect("an address");
-            let address = cidr.address();
-            let missing = host.set_lifetimes(address, None, None).expect_err("not ours yet");
-            assert_eq!(missing.kind(), ErrorKind::NotFound, "{organization}");
-            host.add_address(0, cidr).expect("added");
-            assert_eq!(host.lifetimes(address), (None, None));
-            let (short, long) = (Duration::from_millis(20), Duration::from_millis(60));
-            host.set_lifetimes(address, Some(PATIENCE), Some(short)).expect("ours");
-            host.set_lifetimes(address, Some(short), Some(long)).expect("said again");
-            let (preferred, valid) = host.lifetimes(address);
-            assert!(preferred <= Some(short) && valid <= Some(long) && valid.is_some());
-            let mut told = Vec::new();
-            while !told.contains(&Event::AddressRemoved(0, cidr)) {
-                told.push(next());
-            }
-            let old = told.iter().position(|e| *e == Event::Deprecated(address, true));
-            assert!(old.is_some(), "{organization}: {told:?}");
-            let has = || host.interfaces()[0].addresses.contains(&cidr);
-            assert!(!has() && host.deprecated().is_empty(), "{organization}");
-
-            // What was said of it is forgotten with it.
-            host.add_address(0, cidr).expect("again");
-            assert_eq!(host.lifetimes(address), (None, None));
-            host.set_lifetimes(address, Some(Duration::ZERO), None).expect("ours");
-            while next() != Event::Deprecated(address, true) {}
-            assert_eq!(host.deprecated(), [address], "{organization}");
-            host.set_lifetimes(address, None, None).expect("ours");
-            while next() != Event::Deprecated(address, false) {}
-            assert!(has() && host.deprecated().is_empty(), "{organization}");
+    // Together, for it takes time.
+    thread::scope(|scope| {
+        for organization in Organization::all() {
+            scope.spawn(move || addresses_have_lifetimes_in(organization));
         }
+    });
+}
+
+fn addresses_have_lifetimes_in(organization: Organization) {
+    let (server, _client) = pair(organization);
+    let (host, events) = (server.host(), server.host().watch());
+    let next = || events.next(PATIENCE).unwrap_or_else(|| panic!("{organization}: no event"));
+    for text in ["10.0.0.1/24", "fd00::1/64"] {
+        let cidr: anabranch::Cidr = text.parse().expect("an address");
+        let address = cidr.address();
+        let missing = host.set_lifetimes(address, None, None).expect_err("not ours yet");
+        assert_eq!(missing.kind(), ErrorKind::NotFound, "{organization}");
+        host.add_address(0, cidr).expect("added");
+        assert_eq!(host.lifetimes(address), (None, None));
+        let (short, long) = (Duration::from_millis(20), Duration::from_secs(2));
+        host.set_lifetimes(address, Some(PATIENCE), Some(short)).expect("ours");
+        host.set_lifetimes(address, Some(short), Some(long)).expect("said again");
+        let (preferred, valid) = host.lifetimes(address);
+        assert!(preferred <= Some(short) && valid <= Some(long) && valid.is_some());
+        let mut told = Vec::new();
+        while !told.contains(&Event::AddressRemoved(0, cidr)) {
+            told.push(next());
+        }
+        let old = told.iter().position(|e| *e == Event::Deprecated(address, true));
+        assert!(old.is_some(), "{organization}: {told:?}");
+        let has = || host.interfaces()[0].addresses.contains(&cidr);
+        assert!(!has() && host.deprecated().is_empty(), "{organization}");
+
+        // What was said of it is forgotten with it.
+        host.add_address(0, cidr).expect("again");
+        assert_eq!(host.lifetimes(address), (None, None));
+        host.set_lifetimes(address, Some(Duration::ZERO), None).expect("ours");
+        while next() != Event::Deprecated(address, true) {}
+        assert_eq!(host.deprecated(), [address], "{organization}");
+        host.set_lifetimes(address, None, None).expect("ours");
+        while next() != Event::Deprecated(address, false) {}
+        assert!(has() && host.deprecated().is_empty(), "{organization}");
     }
 }

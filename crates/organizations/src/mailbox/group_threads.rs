@@ -6,6 +6,7 @@
 use crate::mailbox::{Demux, Frame, Mailbox, Message, Owner, Posted, Shared, dispatch};
 use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::routing::Router;
+use crate::runtime::system_threads;
 use crate::runtime::threads::Threads;
 use crate::{Running, Setup, StartError};
 use instrument::{QueueWatch, TraceStamp};
@@ -33,6 +34,7 @@ pub fn start<A: Application + 'static>(
 ) -> Result<Arc<dyn Running<A>>, StartError> {
     let (shared, receivers) = Shared::new(&mut setup, "group-threads")?;
     let count = setup.options.groups.max(1);
+    system_threads::check("group-threads", usize::from(count))?;
     let mailboxes: Mailboxes<A> = (0..count).map(|_| Arc::default()).collect();
     let handle = Handle::new(Groups {
         mailboxes: mailboxes.clone(),

@@ -18,6 +18,7 @@ pub(crate) mod handle;
 pub(crate) mod processors;
 pub(crate) mod routing;
 pub mod sleeper;
+pub(crate) mod system_threads;
 pub(crate) mod threads;
 pub(crate) mod transmitter;
 pub mod worker;

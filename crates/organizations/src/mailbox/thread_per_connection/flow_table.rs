@@ -2,6 +2,7 @@
 //! filter, and the units that have been given out.
 
 use crate::mailbox::{Mailbox, Message};
+use crate::runtime::system_threads;
 use net::hash::{Keyed, Purpose};
 use net::{Application, Config, Counters};
 use platform::RwLock;
@@ -15,8 +16,6 @@ use wire::{Endpoint, FlowKey, protocol};
 
 /// Parts of the table, each with a lock of its own.
 const SHARDS: usize = 64;
-/// Threads that are left to the system, for all else.
-const RESERVE: usize = 256;
 
 /// Threads of connections in this process, of all its stacks: of the system, even
 /// where others are simulated.
@@ -99,7 +98,7 @@ impl<A: Application> FlowTable<A> {
             }),
             live: AtomicUsize::new(0),
             limit: limit.min(config.max_connections).min(usize::from(u16::MAX)),
-            system: system_limit(),
+            system: system_threads::most(),
             control: Arc::default(),
         }
     }
@@ -313,22 +312,6 @@ impl<A: Application> FlowTable<A> {
         }
         slots.slots.iter_mut().filter_map(|slot| slot.thread.take()).collect()
     }
-}
-
-/// What the system's limits leave for connections. The library's runtime ends
-/// the process if a thread that has been given cannot map its signal stack, so
-/// the limit on mappings must not be reached.
-fn system_limit() -> usize {
-    let read = |path: &str| -> usize {
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.trim().parse().unwrap_or(usize::MAX)
-    };
-    // A thread has its stack and its signal stack, and a guard page below each.
-    let mappings = read("/proc/sys/vm/max_map_count") / 4;
-    let threads = read("/proc/sys/kernel/threads-max").min(read("/proc/sys/kernel/pid_max"));
-    let user = rustix::process::getrlimit(rustix::process::Resource::Nproc).current;
-    let user = user.map_or(usize::MAX, |n| n as usize);
-    mappings.min(threads).min(user).saturating_sub(RESERVE).max(1)
 }
 
 #[cfg(all(test, not(loom)))]
