@@ -16,6 +16,25 @@ struct Late {
     sender: HostId,
     server: HostId,
     bottleneck: LinkId,
+    back: LinkId,
+}
+
+/// A bottleneck of `rate` bits a second over `rtt` ms, with a queue of so many times what the path
+/// holds. What is late is so by up to the duration.
+fn slow(rate: u64, (loss, jitter): (f64, Duration), rtt: u64, queue: f64) -> LinkConfig {
+    LinkConfig {
+        rate,
+        queue: (queue * (rate / 8 * rtt / 1000) as f64) as usize,
+        loss,
+        reorder: 0.03,
+        jitter,
+        ..far(rtt)
+    }
+}
+
+/// Half of a round trip of `rtt` ms.
+fn far(rtt: u64) -> LinkConfig {
+    LinkConfig { delay: Duration::from_millis(rtt / 2), ..LinkConfig::default() }
 }
 
 impl Late {
@@ -31,18 +50,10 @@ impl Late {
     }
 
     /// With a bottleneck of `rate` bits a second.
-    fn at(rate: u64, seed: u64, (loss, jitter): (f64, Duration), rtt: u64, queue: f64) -> Late {
+    fn at(rate: u64, seed: u64, late: (f64, Duration), rtt: u64, queue: f64) -> Late {
         let mut network = Network::new(seed);
-        let far = LinkConfig { delay: Duration::from_millis(rtt / 2), ..LinkConfig::default() };
-        let bottleneck = network.add_link(LinkConfig {
-            rate,
-            queue: (queue * (rate / 8 * rtt / 1000) as f64) as usize,
-            loss,
-            reorder: 0.03,
-            jitter,
-            ..far
-        });
-        let (back, near) = (network.add_link(far), network.add_link(LinkConfig::default()));
+        let bottleneck = network.add_link(slow(rate, late, rtt, queue));
+        let (back, near) = (network.add_link(far(rtt)), network.add_link(LinkConfig::default()));
         let address = |n| Address::from(Ipv4Addr::new(10, 0, 0, n));
         let server = network.add_host(address(1), (near, near), Transfers::default(), |_| {});
         let remote = Endpoint { address: address(1), port: 80 };
@@ -51,7 +62,7 @@ impl Late {
         let sender = network.add_host(address(10), links, Transfers::default(), |_| {});
         let connection = Connection::client(Job { id: 0, up: Job::ENDLESS, down: 0 });
         network.call(sender, Call::Connect { remote, local: None, connection });
-        Late { network, sender, server, bottleneck }
+        Late { network, sender, server, bottleneck, back }
     }
 
     /// Lets so many seconds pass. Segments sent again for nothing, as the receiver says, and
@@ -101,6 +112,28 @@ fn what_waited_in_a_queue_has_the_time_of_those_beside_it() {
     };
     let all = (1..=10).map(spurious).sum::<u64>();
     assert!(all <= 20, "{all}");
+}
+
+/// A route that takes 100 ms after it has taken 2 ms for two seconds. D-SACKs widen the window
+/// there too, but after 16 recoveries it was a quarter of 2 ms again, and in the last 20 s a quarter
+/// to a half of what was late went twice.
+#[test]
+fn what_is_late_on_a_route_that_has_become_long_is_not_lost() {
+    // RFC 8985 6.2/1
+    for jitter in [10, 20, 40] {
+        let chances = (0.003, Duration::from_millis(jitter));
+        let mut late = Late::at(RATE, 7, (0.0, Duration::ZERO), 2, 20.0);
+        late.network.run_until(late.network.now() + Duration::from_secs(2));
+        late.network.link_mut(late.bottleneck).set(slow(RATE, chances, 100, 1.0));
+        late.network.link_mut(late.back).set(far(100));
+        let before = late.pass(70);
+        let least = late.network.infos(late.sender)[0].1.min_rtt;
+        assert!(least >= Some(Duration::from_millis(100)), "{least:?}");
+        let after = late.pass(20);
+        let (twice, delayed) = (after.0 - before.0, after.1 - before.1);
+        assert!(delayed > 100, "{delayed}");
+        assert!(twice * 20 <= delayed, "{jitter} ms: {twice} of {delayed}");
+    }
 }
 
 /// Slow start overflows the queue, and from then on segments are lost and late at once. A

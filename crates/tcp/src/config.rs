@@ -33,7 +33,7 @@ pub struct Config {
     /// with Minshall's modification). Default true.
     pub nagle: bool,
     /// Longest time that an acknowledgment waits for company (RFC 9293
-    /// 3.8.6.3). Default 40 ms.
+    /// 3.8.6.3), up to 4 s. Default 40 ms.
     pub delayed_ack: Duration,
     /// How many segments with data a new connection acknowledges at once, each by
     /// itself, before it waits for company: a peer in slow start grows faster so. It

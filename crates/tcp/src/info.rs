@@ -114,7 +114,8 @@ pub struct Info {
     pub srtt: Duration,
     /// Its variation.
     pub rttvar: Duration,
-    /// The least round-trip time measured.
+    /// The least round-trip time measured lately: in the last 34 s, and up to 35 s before; of a connection whose
+    /// window was never larger than at first and that has lost nothing, of all its time.
     pub min_rtt: Option<Duration>,
     /// The retransmission time-out, backed off.
     pub rto: Duration,

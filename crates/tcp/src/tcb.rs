@@ -164,13 +164,14 @@ pub(crate) struct Acks {
     pub second: u32,
     /// What came twice, for the next SACK option (RFC 2883).
     pub dsack: Option<(Seq, Seq)>,
-    /// How long an acknowledgment may wait, nanoseconds.
-    pub delay: u64,
+    /// How long an acknowledgment may wait, nanoseconds: 32 bits of them are more than four
+    /// seconds, and RFC 1122 4.2.3.2 allows half a one.
+    pub delay: u32,
 }
 
 impl Acks {
     fn new(config: &Config) -> Acks {
-        let delay = u64::try_from(config.delayed_ack.as_nanos()).unwrap_or(u64::MAX);
+        let delay = u32::try_from(config.delayed_ack.as_nanos()).unwrap_or(u32::MAX);
         Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None, delay }
     }
 }
@@ -278,7 +279,7 @@ impl Tcb {
                 config.congestion,
                 initial_window(config.initial_window, mss.into()),
             ),
-            rtt: Rtt::new(config),
+            rtt: Rtt::new(config, now),
             receive: ReceiveQueue::default(),
             assembler: None,
             config: config.clone(),

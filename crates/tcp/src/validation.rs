@@ -40,6 +40,7 @@ impl Tcb {
 
     #[inline(never)]
     fn validate(&mut self, now: Instant) {
+        self.rtt.round(now);
         if self.congestion.models() {
             return;
         }

@@ -286,7 +286,7 @@ impl Tcb {
     #[inline(always)]
     fn delay_ack(&mut self, now: Instant) {
         if self.timers.delayed_ack == Instant::FAR_FUTURE {
-            self.timers.delayed_ack = now.after_nanos(self.acks.delay);
+            self.timers.delayed_ack = now.after_nanos(self.acks.delay.into());
         }
     }
 }

@@ -248,6 +248,7 @@ impl Tcb {
         // RFC 6675 5/3
         // RFC 5681 3.2/6
         // RFC 2018 7/1
+        self.rtt.round(now);
         let out = self.snd.nxt.distance_from(self.snd.una);
         let flight = self.flight();
         let reduces = !self.is_reduced();
