@@ -5,6 +5,7 @@ extern crate anabranch_device as device;
 
 mod station;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use station::{KERNEL, OURS, Station, checksum_right, ip, isolated, open, tcp_of};
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
@@ -90,15 +91,23 @@ fn bursts_keep_their_order_and_nothing_is_lost() {
     });
 }
 
+/// Deletes this interface; `false` if there is no program for that.
+fn delete(name: &str) -> bool {
+    let done = std::process::Command::new("ip").args(["link", "delete", name]).status();
+    let done = done.inspect_err(|error| println!("skipped: ip: {error}"));
+    done.is_ok_and(|done| {
+        assert!(done.success());
+        true
+    })
+}
+
 #[test]
 fn an_interface_that_goes_away_is_noticed() {
     isolated(|calls| {
         let Some(mut station) = open("ana-away", 1, true, calls) else { return };
         station.announce();
-        let delete = ["link", "delete", "ana-away"];
-        match std::process::Command::new("ip").args(delete).status() {
-            Ok(done) => assert!(done.success()),
-            Err(error) => return println!("skipped: ip: {error}"),
+        if !delete("ana-away") {
+            return;
         }
         let frame = || station.wrap(Packet::copy_of(b"question"), protocol::UDP);
         let mut batch: device::Batch = (0..5).map(|_| frame()).collect();
@@ -111,6 +120,36 @@ fn an_interface_that_goes_away_is_noticed() {
             assert_eq!(queue.receive.receive(&mut Vec::new(), 64), 0);
         }
         assert!(queue.receive.wait_fd().is_none(), "nobody may wait for it");
+    });
+}
+
+/// Its descriptor stays readable for ever: who waits at the wrapper round it would not sleep any more.
+#[test]
+fn who_waits_behind_faults_sleeps_although_the_interface_is_gone() {
+    isolated(|calls| {
+        let Some(station) = open("ana-behind", 1, false, calls) else { return };
+        let frame = || station.wrap(Packet::copy_of(b"question"), protocol::UDP);
+        let frames = [frame(), frame()];
+        let spec = "delay=1ms".parse().expect("faults");
+        let mut device = device::fault::wrap(station.device, &spec, 1);
+        if !delete("ana-behind") {
+            return;
+        }
+        let device::Queue { receive, transmit } = &mut device.queues[0];
+        while !device.counts.gone.load(std::sync::atomic::Ordering::Relaxed) {
+            receive.receive(&mut Vec::new(), 64);
+        }
+        let is_readable = |receive: &dyn device::Receive| {
+            let fd = receive.wait_fd().expect("the wrapper's own");
+            let mut at = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+            poll(&mut at, Some(&Timespec::default())).expect("poll") > 0
+        };
+        assert!(receive.arm() && !is_readable(&**receive), "it is awake for ever");
+        // Who sends from another thread wakes it still.
+        transmit.transmit(&mut frames.into());
+        assert!(is_readable(&**receive), "it is not woken");
+        receive.disarm();
+        assert!(!is_readable(&**receive));
     });
 }
 

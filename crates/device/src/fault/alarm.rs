@@ -27,6 +27,11 @@ impl Alarm {
         Ok(Arc::new(Alarm { epoll, event }))
     }
 
+    /// A descriptor that is readable if it was signalled, whatever the device's is.
+    pub(super) fn signalled(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+
     /// Makes it readable.
     pub(super) fn signal(&self) {
         self.event.signal();

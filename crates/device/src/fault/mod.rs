@@ -226,9 +226,11 @@ impl Receive for FaultReceive {
     }
 
     fn wait_fd(&self) -> Option<BorrowedFd<'_>> {
-        match &self.alarm {
-            Some(alarm) => Some(alarm.as_fd()),
-            None => self.device.wait_fd(),
+        match (&self.alarm, self.device.wait_fd()) {
+            (Some(alarm), Some(_)) => Some(alarm.as_fd()),
+            // The descriptor of a device that is gone is readable for ever.
+            (Some(alarm), None) => Some(alarm.signalled()),
+            (None, device) => device,
         }
     }
 
