@@ -38,6 +38,7 @@ pub mod capture;
 pub mod fault;
 pub mod memory;
 pub mod namespace;
+mod offer;
 pub mod pcap;
 pub mod segment;
 pub mod spread;

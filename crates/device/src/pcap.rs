@@ -6,6 +6,7 @@
 //! stand for several segments are one packet in it, as the device sees them.
 
 use crate::capture::{INBOUND, OUTBOUND, interface, io_error};
+use crate::offer::Offer;
 use crate::segment::Unfinished;
 use crate::{Batch, Device, Queue, Receive, Report, Transmit};
 use pcap_file::pcapng::PcapNgWriter;
@@ -54,7 +55,7 @@ pub fn wrap_writer(device: Device, writer: impl Write + Send + 'static) -> io::R
         transmit: Box::new(PcapTransmit {
             device: queue.transmit,
             capture: capture.clone(),
-            stage: Batch::new(),
+            offer: Offer::default(),
         }),
     };
     Ok(Device { queues: queues.into_iter().map(wrap_queue).collect(), reports, ..device })
@@ -100,21 +101,22 @@ impl Capture {
         Ok(Capture { writer: Some(writer), flush_at: None, missed, buffered: 0, bytes: Vec::new() })
     }
 
-    fn record<'a>(&mut self, packets: impl ExactSizeIterator<Item = &'a Packet>, direction: u32) {
-        if packets.len() == 0 {
-            return;
-        }
-        let timestamp = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let timestamp = timestamp.unwrap_or_default();
+    /// Writes packets that passed at `time`, since 1970.
+    fn record<'a>(
+        &mut self,
+        packets: impl Iterator<Item = &'a Packet>,
+        time: Duration,
+        direction: u32,
+    ) {
         for packet in packets {
-            if self.write(packet, timestamp, direction).is_err() {
+            if self.write(packet, time, direction).is_err() {
                 self.fail();
             }
             if self.writer.is_none() {
                 self.missed.0.fetch_add(1, Ordering::Relaxed);
             }
+            self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
         }
-        self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
         self.flush_if_due();
     }
 
@@ -176,6 +178,11 @@ impl Capture {
     }
 }
 
+/// Since 1970.
+fn now() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
 impl Drop for Capture {
     fn drop(&mut self) {
         self.flush();
@@ -192,7 +199,7 @@ impl Receive for PcapReceive {
         let before = into.len();
         let n = self.device.receive(into, max);
         if n > 0 {
-            self.capture.lock().record(into[before..].iter(), INBOUND);
+            self.capture.lock().record(into[before..].iter(), now(), INBOUND);
         }
         n
     }
@@ -218,23 +225,20 @@ impl Receive for PcapReceive {
 struct PcapTransmit {
     device: Box<dyn Transmit>,
     capture: Arc<Mutex<Capture>>,
-    /// What the device is being given; empty between calls.
-    stage: Batch,
+    offer: Offer,
 }
 
 impl Transmit for PcapTransmit {
     fn transmit(&mut self, batch: &mut Batch) {
-        // Only what the device will take, so that nothing is written twice.
-        let n = batch.len().min(self.device.room());
-        if n == 0 {
-            return;
+        if batch.is_empty() {
+            return self.device.transmit(batch);
         }
-        self.stage.extend(batch.drain(..n));
-        self.capture.lock().record(self.stage.iter(), OUTBOUND);
-        self.device.transmit(&mut self.stage);
-        while let Some(packet) = self.stage.pop_back() {
-            batch.push_front(packet);
-        }
+        let PcapTransmit { device, capture, offer } = self;
+        // Only what has left, so that nothing is written twice.
+        let before = |packets: &Batch| (packets.clone(), now());
+        offer.transmit(&mut **device, batch, before, |(packets, time), sent| {
+            capture.lock().record(packets.iter().take(sent), time, OUTBOUND);
+        });
     }
 
     fn room(&self) -> usize {

@@ -17,6 +17,7 @@ pub use filter::{Filter, FilterError};
 pub use writer::Writer;
 pub(crate) use writer::{INBOUND, OUTBOUND, interface, io_error};
 
+use crate::offer::Offer;
 use crate::segment::Unfinished;
 use crate::{Device, Medium, Queue};
 use platform::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -90,7 +91,11 @@ impl Hub {
         let tap = || wrapper::Tap::new(self.clone(), interface, medium);
         let wrap_queue = |queue: Queue| Queue {
             receive: Box::new(Receiving { device: queue.receive, tap: tap() }),
-            transmit: Box::new(Transmitting { device: queue.transmit, tap: tap() }),
+            transmit: Box::new(Transmitting {
+                device: queue.transmit,
+                tap: tap(),
+                offer: Offer::default(),
+            }),
         };
         Device { queues: device.queues.into_iter().map(wrap_queue).collect(), ..device }
     }

@@ -2,6 +2,7 @@
 
 use super::filter::LOOKS_AT;
 use super::{At, Captured, Hub, Shared};
+use crate::offer::Offer;
 use crate::{Batch, Medium, Receive, Transmit};
 use platform::Instant;
 use platform::atomic::Ordering;
@@ -103,6 +104,7 @@ impl Receive for Receiving {
 pub(super) struct Transmitting {
     pub(super) device: Box<dyn Transmit>,
     pub(super) tap: Tap,
+    pub(super) offer: Offer,
 }
 
 impl Transmit for Transmitting {
@@ -111,14 +113,13 @@ impl Transmit for Transmitting {
             return self.device.transmit(batch);
         }
         // What the device leaves comes again, and is captured then.
-        let offered = batch.len().min(self.device.room());
-        let copies = self.tap.copies(batch.iter().take(offered), true);
-        let before = batch.len();
-        self.device.transmit(batch);
-        let sent = before - batch.len();
-        for (_, capture, copy) in copies.into_iter().filter(|(index, ..)| *index < sent) {
-            capture.keep(copy);
-        }
+        let Transmitting { device, tap, offer } = self;
+        let before = |packets: &Batch| tap.copies(packets.iter(), true);
+        offer.transmit(&mut **device, batch, before, |copies, sent| {
+            for (_, capture, copy) in copies.into_iter().filter(|(index, ..)| *index < sent) {
+                capture.keep(copy);
+            }
+        });
     }
 
     fn room(&self) -> usize {

@@ -15,6 +15,20 @@ impl Disk {
     fn new(capacity: usize) -> Disk {
         Disk { bytes: Arc::default(), capacity }
     }
+
+    /// The packets in the file, with their directions.
+    fn packets(&self) -> Vec<(u32, Vec<u8>)> {
+        let bytes = self.bytes.lock().clone();
+        let mut reader = PcapNgReader::new(&bytes[..]).expect("pcapng");
+        let mut seen = Vec::new();
+        while let Some(block) = reader.next_block() {
+            let Block::EnhancedPacket(packet) = block.expect("a block") else { continue };
+            assert!(packet.timestamp > Duration::from_secs(1_500_000_000));
+            let [EnhancedPacketOption::Flags(direction)] = packet.options[..] else { panic!() };
+            seen.push((direction, packet.data.to_vec()));
+        }
+        seen
+    }
 }
 
 impl Write for Disk {
@@ -56,21 +70,40 @@ fn both_directions_are_in_the_file() {
     assert!(a.queues[0].receive.arm());
     drop(a);
 
-    let bytes = disk.bytes.lock().clone();
-    let mut reader = PcapNgReader::new(&bytes[..]).expect("pcapng");
-    let mut seen = Vec::new();
-    while let Some(block) = reader.next_block() {
-        let Block::EnhancedPacket(packet) = block.expect("a block") else { continue };
-        assert!(packet.timestamp > Duration::from_secs(1_500_000_000));
-        let [EnhancedPacketOption::Flags(direction)] = packet.options[..] else { panic!() };
-        seen.push((direction, packet.data.to_vec()));
-    }
     let mut filled = partial();
     segment::complete_checksum(&mut filled).expect("there");
     assert_eq!(
-        seen,
+        disk.packets(),
         [(INBOUND, vec![5; 60]), (OUTBOUND, filled.to_vec()), (OUTBOUND, filled.to_vec()),]
     );
+}
+
+/// A device that cannot say how much room it has, and takes one packet in three calls.
+struct Slow(usize);
+
+impl Transmit for Slow {
+    fn transmit(&mut self, batch: &mut Batch) {
+        self.0 += 1;
+        if self.0.is_multiple_of(3) {
+            batch.pop_front();
+        }
+    }
+}
+
+#[test]
+fn what_a_device_leaves_is_in_the_file_once_it_is_sent() {
+    let disk = Disk::new(usize::MAX);
+    let (mut a, _b) = pair(Config::default());
+    a.queues[0].transmit = Box::new(Slow(0));
+    let mut a = wrap_writer(a, disk.clone()).expect("a writer that works");
+    let packets = [1, 2, 3].map(|n| Packet::copy_of(&[n; 60]));
+    let mut batch: Batch = packets.into();
+    for _ in 0..6 {
+        a.queues[0].transmit.transmit(&mut batch);
+    }
+    assert_eq!(batch.len(), 1, "it is offered again");
+    drop(a);
+    assert_eq!(disk.packets(), [1, 2].map(|n| (OUTBOUND, vec![n; 60])));
 }
 
 #[test]

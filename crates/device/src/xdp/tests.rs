@@ -1,6 +1,6 @@
 use super::*;
 use crate::memory::queue_of;
-use crate::{Batch, namespace};
+use crate::{Batch, capture, namespace, pcap};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
@@ -402,5 +402,41 @@ fn what_the_kernel_drops_is_counted() {
         let before = reports[0].counts();
         drop(device);
         assert_eq!(reports[0].counts(), before, "as it was");
+    });
+}
+
+/// More leave by one call than there was room for before it.
+#[test]
+fn all_that_leaves_is_captured() {
+    with_pair(1, || {
+        let Some(device) = open_here(&config()) else { return };
+        let hub = capture::Hub::new();
+        let mut device = hub.wrap(device);
+        let capture = hub.attach(capture::Options::default());
+        let packet = datagram(&device, far_ethernet(), 9, false);
+        let mut batch: Batch = (0..10_000).map(|_| packet.clone()).collect();
+        transmit_all(&mut device, &mut batch);
+        assert_eq!((capture.taken(), capture.dropped()), (10_000, 0));
+    });
+}
+
+#[test]
+fn an_interface_that_was_down_is_sent_to_again_where_that_is_written_to_a_file() {
+    with_pair(1, || {
+        let Some(device) = open_here(&config()) else { return };
+        let mut device = pcap::wrap_writer(device, std::io::sink()).expect("a writer that works");
+        let (far, socket) = (far_ethernet(), UdpSocket::bind("10.97.0.1:0").expect("bind"));
+        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
+        let port = socket.local_addr().expect("bound").port();
+        assert!(ip("link set ana-near down"));
+        let packet = datagram(&device, far, port, false);
+        let mut batch: Batch = (0..10_000).map(|_| packet.clone()).collect();
+        for _ in 0..100 {
+            device.queues[0].transmit.transmit(&mut batch);
+        }
+        assert!(batch.is_empty(), "{} wait though it is down", batch.len());
+        assert!(ip("link set ana-near up"));
+        transmit_all(&mut device, &mut Batch::from([packet]));
+        assert!(socket.recv(&mut [0; 16]).is_ok(), "nothing arrives");
     });
 }
