@@ -205,8 +205,11 @@ pub(super) fn program(take: &Take, map: u32, spread: Option<Spread>) -> Vec<Inst
     let mut a = Assembler::default();
     // r9: the context.
     a.put(MOVE, 9, 1, 0, 0);
-    if let Take::Prefixes(prefixes) = take {
-        choose(&mut a, prefixes);
+    match take {
+        Take::All => {}
+        // What nothing leads to is refused.
+        Take::Prefixes(prefixes) if prefixes.is_empty() => return passing(a),
+        Take::Prefixes(prefixes) => choose(&mut a, prefixes),
     }
     a.place(Place::Take);
     match spread {
@@ -219,6 +222,11 @@ pub(super) fn program(take: &Take, map: u32, spread: Option<Spread>) -> Vec<Inst
     a.put(MOVE_IMM, 3, 0, 0, XDP_PASS);
     a.put(CALL, 0, 0, 0, REDIRECT_MAP);
     a.put(EXIT, 0, 0, 0, 0);
+    passing(a)
+}
+
+/// The end of a program: what comes there is the kernel's.
+fn passing(mut a: Assembler) -> Vec<Instruction> {
     a.place(Place::Pass);
     a.put(MOVE_IMM, 0, 0, 0, XDP_PASS);
     a.put(EXIT, 0, 0, 0, 0);

@@ -405,6 +405,19 @@ fn what_the_kernel_drops_is_counted() {
     });
 }
 
+#[test]
+fn a_device_that_takes_nothing_can_be_made() {
+    with_pair(1, || {
+        let Some(mut device) = open_here(&Config::new("ana-near")) else { return };
+        let socket = UdpSocket::bind("10.97.0.1:0").expect("bind");
+        socket.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
+        let port = socket.local_addr().expect("bound").port();
+        let mut batch = Batch::from([datagram(&device, far_ethernet(), port, false)]);
+        transmit_all(&mut device, &mut batch);
+        assert!(socket.recv(&mut [0; 16]).is_ok(), "it sends nevertheless");
+    });
+}
+
 /// More leave by one call than there was room for before it.
 #[test]
 fn all_that_leaves_is_captured() {
