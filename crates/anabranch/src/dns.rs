@@ -49,6 +49,7 @@ fn asked(stack: &Stack, name: &str) -> io::Result<Vec<IpAddr>> {
     if let Some(known) = servers.answers.get(name) {
         return Ok(known);
     }
+    let network = servers.answers.network();
     let all = servers.all();
     if all.is_empty() {
         let text = format!(
@@ -58,6 +59,9 @@ fn asked(stack: &Stack, name: &str) -> io::Result<Vec<IpAddr>> {
         return Err(io::Error::new(io::ErrorKind::NotFound, text));
     }
     let (addresses, until) = client::lookup(stack, &all, name)?;
-    servers.answers.put(name, &addresses, until);
+    servers.answers.put(name, &addresses, (network, until));
     Ok(addresses)
 }
+
+#[cfg(all(test, feature = "dns"))]
+mod tests;
