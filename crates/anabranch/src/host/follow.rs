@@ -22,9 +22,9 @@ impl Follow for Held {
                 self.servers().set(Origin::Routers, servers.iter().map(named).collect());
             }
         }
-        let mut refused = Vec::new();
+        let (mut refused, mut wakes) = (Vec::new(), Vec::new());
         // As a whole nothing of it is refused.
-        let _ = self.change(|config| {
+        let _ = self.change_and_gather(&mut wakes, |config| {
             let mut events = Vec::new();
             for change in changes {
                 refused.extend(make(config, self.count(), change, &mut events));
@@ -36,7 +36,12 @@ impl Follow for Held {
             config.deprecated.retain(|known| !is_refused(known));
             Ok(events)
         });
+        self.woken_later(wakes);
         refused
+    }
+
+    fn followed(&self) {
+        self.wake_now();
     }
 }
 

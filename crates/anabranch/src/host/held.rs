@@ -28,6 +28,8 @@ pub(crate) struct Held {
     /// Those who give addresses do so one after the other: of two with the same one, the second
     /// must not take back what the first has given.
     giving: Mutex<()>,
+    /// Who is to be woken by what was found out, once nobody has the table of that.
+    wakes: Mutex<Vec<Waker>>,
 }
 
 struct State {
@@ -65,7 +67,8 @@ impl Held {
         watching: Vec<Teller>,
     ) -> Held {
         let state = Mutex::new(State { config, watching });
-        Held { names, servers, state, look: OnceLock::new(), clock, giving: Mutex::new(()) }
+        let (look, giving, wakes) = Default::default();
+        Held { names, servers, state, look, clock, giving, wakes }
     }
 
     /// The time by the stack's clock.
@@ -117,6 +120,18 @@ impl Held {
         &self,
         change: impl FnOnce(&mut Config) -> io::Result<Vec<Event>>,
     ) -> io::Result<()> {
+        let mut wakes = Vec::new();
+        let changed = self.change_and_gather(&mut wakes, change);
+        wake_each(wakes);
+        changed
+    }
+
+    /// As [`Held::change`]; whom that wakes is added to `wakes`, who are to be woken once no lock is held.
+    pub(super) fn change_and_gather(
+        &self,
+        wakes: &mut Vec<Waker>,
+        change: impl FnOnce(&mut Config) -> io::Result<Vec<Event>>,
+    ) -> io::Result<()> {
         let mut state = self.state.lock();
         let mut config = (*state.config).clone();
         let events = change(&mut config)?;
@@ -124,11 +139,19 @@ impl Held {
         // Before the one until now goes: who asks in between finds either.
         config.host.publish(&config);
         state.config = config;
-        let mut wakes = Vec::new();
-        events.into_iter().for_each(|event| state.tell(event, &mut wakes));
-        drop(state);
-        wake_each(wakes);
+        events.into_iter().for_each(|event| state.tell(event, wakes));
         Ok(())
+    }
+
+    /// They are woken by [`Held::wake_now`].
+    pub(super) fn woken_later(&self, mut wakes: Vec<Waker>) {
+        self.wakes.lock().append(&mut wakes);
+    }
+
+    /// Wakes who was to be woken later.
+    pub(super) fn wake_now(&self) {
+        let wakes = std::mem::take(&mut *self.wakes.lock());
+        wake_each(wakes);
     }
 
     /// Tells those who watch.
@@ -179,21 +202,28 @@ impl Held {
     }
 
     pub(super) fn add_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
+        let mut wakes = Vec::new();
+        let added = self.give_address(index, cidr, &mut wakes);
+        wake_each(wakes);
+        added
+    }
+
+    fn give_address(&self, index: usize, cidr: Cidr, wakes: &mut Vec<Waker>) -> io::Result<()> {
         if !self.current().is_ours(cidr.address().into()) {
             self.discovery().unlimit(cidr.address());
         }
         let IpAddr::V6(address) = cidr.address() else {
-            return self.put_address(index, cidr);
+            return self.put_address(index, cidr, wakes);
         };
         let discovery = self.discovery();
         let interface = u16::try_from(index).unwrap_or(u16::MAX);
         let _giving = self.giving.lock();
         // Before it is there, so that no router takes it away meanwhile.
         match discovery.give(interface, address, cidr.prefix()) {
-            Given::Formed if self.has(index, address) => self.keep_address(index, cidr),
-            Given::Again => self.put_address(index, cidr),
+            Given::Formed if self.has(index, address) => self.keep_address(index, cidr, wakes),
+            Given::Again => self.put_address(index, cidr, wakes),
             // One that was formed may have found no room on its interface.
-            Given::Formed | Given::New => self.put_address(index, cidr).inspect_err(|_| {
+            Given::Formed | Given::New => self.put_address(index, cidr, wakes).inspect_err(|_| {
                 discovery.take_back(interface, address);
             }),
         }
@@ -208,9 +238,9 @@ impl Held {
     }
 
     /// An address that was formed is one by hand from now on.
-    fn keep_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
+    fn keep_address(&self, index: usize, cidr: Cidr, wakes: &mut Vec<Waker>) -> io::Result<()> {
         let address = Address::from(cidr.address());
-        self.change(|config| {
+        self.change_and_gather(wakes, |config| {
             // It may still be checked, before it is there.
             if !config.interfaces[index].addresses.iter().any(|(ours, _)| *ours == address) {
                 return Ok(Vec::new());
@@ -244,14 +274,14 @@ impl Held {
         });
     }
 
-    fn put_address(&self, index: usize, cidr: Cidr) -> io::Result<()> {
+    fn put_address(&self, index: usize, cidr: Cidr, wakes: &mut Vec<Waker>) -> io::Result<()> {
         let address = Address::from(cidr.address());
         let discovery = self.discovery();
         let dad = u16::try_from(index).map_or(Dad::Off, |index| discovery.dad(index));
         let tentative = discovery.tentative();
         let checked_here = u16::try_from(index).map_or(Vec::new(), |i| discovery.tentative_on(i));
         let mut checked = Vec::new();
-        self.change(|config| {
+        self.change_and_gather(wakes, |config| {
             if index >= self.names.len() {
                 let last = self.names.len() - 1;
                 let text = format!("there is no interface {index}: choose 0 to {last}");

@@ -2,10 +2,13 @@
 
 use crate::{CLIENT, PATIENCE, SERVER};
 use anabranch::device::{EthernetAddress, memory};
-use anabranch::host::{Event, NeighbourState};
+use anabranch::host::{Event, Host, NeighbourState};
 use anabranch::{Organization, Stack, TcpListener, TcpStream, UdpSocket};
 use std::io::{ErrorKind, Read, Write};
 use std::net::IpAddr;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -207,5 +210,36 @@ fn addresses_have_lifetimes_in(organization: Organization) {
         host.set_lifetimes(address, None, None).expect("ours");
         while next() != Event::Deprecated(address, false) {}
         assert!(has() && host.deprecated().is_empty(), "{organization}");
+    }
+}
+
+/// Asks the host where it is woken, and tells what it was told.
+struct Asks(Host, Mutex<Sender<bool>>);
+
+impl Wake for Asks {
+    fn wake(self: Arc<Self>) {
+        let is_checked = self.0.tentative().is_empty();
+        self.1.lock().expect("no panic").send(is_checked).expect("the test waits");
+    }
+}
+
+/// What a unit finds out, here that the time of an address is over, wakes who watches on its thread.
+#[test]
+fn who_is_woken_may_ask_the_host_at_once() {
+    for organization in Organization::all() {
+        let (server, _client) = pair(organization);
+        let (host, (to, told)) = (server.host(), channel());
+        host.add_address(0, format!("{SERVER}/24").parse().expect("one")).expect("added");
+        let events = host.watch();
+        let waker = Waker::from(Arc::new(Asks(host.clone(), Mutex::new(to))));
+        assert!(events.poll_changed(&mut Context::from_waker(&waker)).is_pending());
+        let soon = Some(Duration::from_millis(1));
+        host.set_lifetimes(SERVER.parse::<IpAddr>().expect("one"), soon, soon).expect("bounded");
+        let is_checked = told.recv_timeout(PATIENCE);
+        if is_checked.is_err() {
+            // Its thread would never end.
+            std::mem::forget(server);
+        }
+        assert_eq!(is_checked, Ok(true), "{organization}: it waits for itself");
     }
 }

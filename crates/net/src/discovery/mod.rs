@@ -150,6 +150,9 @@ pub trait Follow: Send + Sync {
     /// addresses that it had no room for, with their interfaces: they are not formed, and may be
     /// when a router says so again.
     fn follow(&self, changes: Vec<Change>) -> Vec<(u16, Ipv6Addr)>;
+
+    /// Wakes who waits for changes that were followed. It may ask [`Discovery`] for anything.
+    fn followed(&self) {}
 }
 
 /// The host, as far as questions need to know it.
@@ -192,7 +195,9 @@ impl Discovery {
         self.next.store(next, Ordering::Relaxed);
         self.checking.store(table.checking(), Ordering::Relaxed);
         self.routers.store(table.router_count(), Ordering::Relaxed);
-        table.tell();
+        let follower = table.tell();
+        drop(table);
+        follower.into_iter().for_each(|follower| follower.followed());
         result
     }
 

@@ -4,7 +4,7 @@ use super::{Change, Dad, DefaultRouter, Dhcp6Flags, Follow, Link};
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use wire::Instant;
 use wire::ndp::Preference;
 use wire::time::Duration;
@@ -265,21 +265,22 @@ impl Table {
         self.follower = Some(follower);
     }
 
-    /// Hands the changes to whoever follows; they wait for him.
-    pub(super) fn tell(&mut self) {
+    /// Hands the changes to whoever follows; they wait for him. Returns him, if there were any.
+    pub(super) fn tell(&mut self) -> Option<Arc<dyn Follow>> {
         if self.changes.is_empty() {
-            return;
+            return None;
         }
-        let Some(follower) = &self.follower else { return };
+        let follower = self.follower.as_ref()?;
         let changes = std::mem::take(&mut self.changes);
-        let refused = follower.upgrade().map(|follower| follower.follow(changes));
-        for (interface, address) in refused.into_iter().flatten() {
+        let follower = follower.upgrade()?;
+        for (interface, address) in follower.follow(changes) {
             self.turned_away.addresses += 1;
             if let Some(state) = self.state(interface) {
                 state.formed.retain(|formed| formed.address != address);
                 state.checks.retain(|check| check.address != address);
             }
         }
+        Some(follower)
     }
 
     pub(super) fn state(&mut self, interface: u16) -> Option<&mut State> {
