@@ -210,7 +210,7 @@ impl Worker {
     fn send(&mut self) {
         while let Some(message) = self.client.poll_transmit() {
             let to = SocketAddr::from((message.destination, SERVER_PORT));
-            self.line.send(&message.payload, to);
+            self.line.send_from(message.source, &message.payload, to);
         }
     }
 

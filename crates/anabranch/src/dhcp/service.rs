@@ -4,7 +4,7 @@
 use crate::UdpSocket;
 use platform::{Condvar, Mutex, thread};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -107,6 +107,16 @@ impl Line {
     /// Sends to `to`. It is sent again if that fails now.
     pub(super) fn send(&self, message: &[u8], to: impl Into<SocketAddr>) {
         let _ = self.socket.send_to(message, to.into());
+    }
+
+    /// As [`Line::send`], from this address of ours, or from 0.0.0.0 although there are addresses.
+    pub(super) fn send_from(&self, source: Ipv4Addr, message: &[u8], to: SocketAddr) {
+        let is_nameless = source.is_unspecified();
+        self.socket.0.socket().memberships.change(|sending| sending.nameless = is_nameless);
+        let _ = match is_nameless {
+            true => self.socket.send_to(message, to),
+            false => self.socket.send_from(message, source.into(), to),
+        };
     }
 
     /// Gives what comes until `due` to `input`, one message at most, and does not wait for longer

@@ -156,6 +156,27 @@ fn short_lease(client: &Stack, socket: &UdpSocket) -> Dhcp {
     dhcp
 }
 
+/// RFC 2131 4.1: a host speaks from 0.0.0.0 until it has the address, whatever other addresses it has; and
+/// then from that.
+#[test]
+fn an_address_by_hand_is_not_what_the_client_speaks_from() {
+    let (_server, client, socket) = hosts(Organization::default());
+    client.host().add_address(0, "192.168.5.1/24".parse().expect("one")).expect("added");
+    let options = Options::default().with_check(Duration::from_millis(20));
+    let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
+    for (kind, answers) in [(1, 2), (3, 5)] {
+        let (question, from) = asked(&socket, kind);
+        assert_eq!(from, "0.0.0.0");
+        let answer = answer_with(&question, answers, 4, 1);
+        socket.send_to(&answer, "255.255.255.255:68").expect("send");
+    }
+    dhcp.wait(PATIENCE).expect("an address");
+    // Its server is asked for more time, and then everybody.
+    for _ in 0..2 {
+        assert_eq!(asked(&socket, 3).1, "10.0.0.50");
+    }
+}
+
 /// Before, the first mask stayed, and a router beyond it was none: there was no way out.
 #[test]
 fn a_renewal_may_say_another_mask() {

@@ -44,12 +44,15 @@ pub struct Sending {
     pub interface: Option<u16>,
     /// Do members on this host hear it?
     pub looped: bool,
+    /// What goes from no address in particular to 255.255.255.255 on the chosen interface goes from 0.0.0.0,
+    /// as of a host that is about to get an address (RFC 2131 4.1), whatever others it has.
+    pub nameless: bool,
 }
 
 impl Default for Sending {
     /// On the link, by the usual interface, not to ourselves.
     fn default() -> Sending {
-        Sending { ttl: 1, interface: None, looped: false }
+        Sending { ttl: 1, interface: None, looped: false, nameless: false }
     }
 }
 

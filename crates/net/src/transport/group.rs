@@ -30,7 +30,9 @@ impl<A: Application> Transport<A> {
         let chosen = how.interface.or_else(of_ours).or_else(usual).and_then(|interface| {
             let is_set = !ours.is_unspecified() && !ours.is_multicast();
             let source = is_set.then_some(ours);
-            let source = source.or_else(|| source::for_group(&self.config, interface, group));
+            let is_nameless = how.nameless && !is_multicast;
+            let usual = || source::for_group(&self.config, interface, group);
+            let source = source.or_else(|| usual().filter(|_| !is_nameless));
             // A host that has no address yet has this one (RFC 1122 3.2.1.3 a).
             let none = how.interface.filter(|_| !is_multicast).map(|_| group.unspecified());
             let source = source.or(none)?;
