@@ -184,7 +184,11 @@ async fn log_in(
                 )),
             }
         }
-        ([VERSION, _], _) => Err(io::Error::new(
+        ([VERSION, _], Some(_)) => Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "the proxy takes no user and password, and wants to know more: see its settings",
+        )),
+        ([VERSION, _], None) => Err(io::Error::new(
             ErrorKind::PermissionDenied,
             "the proxy wants a user and a password: give socks5://user:password@…",
         )),
@@ -212,6 +216,12 @@ impl<K: Kernel> Association<K> {
         relay.set_ip(relay.ip().to_canonical());
         if relay.ip().is_unspecified() {
             relay.set_ip(proxy.address.ip());
+        }
+        if let (SocketAddr::V6(relay), SocketAddr::V6(proxy)) = (&mut relay, proxy.address)
+            && relay.ip().is_unicast_link_local()
+        {
+            // It does not say on which link: that of the proxy.
+            relay.set_scope_id(proxy.scope_id());
         }
         let socket = UdpSocket::bind((unspecified(relay), 0))?;
         socket.connect(relay)?;
@@ -288,6 +298,68 @@ mod tests {
             let sent = association.send(&[0; 65_507], &to.into()).await;
             sent.expect("lost, and no more");
         });
+    }
+
+    /// What comes of logging in to a proxy that chooses this.
+    fn logged_in(chosen: u8, login: Option<&Login>) -> io::Result<()> {
+        run(async {
+            let (mut ours, mut proxy) = tokio::io::duplex(1000);
+            proxy.write_all(&[VERSION, chosen]).await.expect("write");
+            log_in(&mut ours, login).await
+        })
+    }
+
+    #[test]
+    fn who_has_said_who_he_is_is_not_asked_to() {
+        let none = 0xff;
+        let error = logged_in(none, None).expect_err("refused").to_string();
+        assert!(error.contains("give socks5://user:password@"), "{error}");
+        let login = Login { user: "me".into(), password: "secret".into() };
+        let error = logged_in(none, Some(&login)).expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+        let error = error.to_string();
+        assert!(!error.contains("give socks5://") && error.contains("see its"), "{error}");
+    }
+
+    /// A proxy at `stream` that relays at `relay`, and says the address of nobody in particular.
+    async fn associate(mut stream: TcpStream, relay: SocketAddr) {
+        stream.read_exact(&mut [0; 3]).await.expect("methods");
+        stream.write_all(&[VERSION, NO_AUTHENTICATION]).await.expect("write");
+        stream.read_exact(&mut [0; 22]).await.expect("a request");
+        let mut answer = vec![VERSION, 0, 0];
+        put_target(&Target::Address((unspecified(relay), relay.port()).into()), &mut answer);
+        stream.write_all(&answer).await.expect("write");
+    }
+
+    #[test]
+    fn a_relay_is_on_the_link_of_its_proxy() {
+        let made = device::namespace::in_private(|| {
+            let words = "address add fe80::7/64 dev lo nodad".split(' ');
+            match std::process::Command::new("ip").args(words).status() {
+                Ok(done) if done.success() => {}
+                _ => return println!("skipped: lo gets no address of IPv6"),
+            }
+            run(async {
+                let here: SocketAddr = "[fe80::7%1]:0".parse().expect("an address");
+                let relay = UdpSocket::bind(here).await.expect("bind");
+                let listener = tokio::net::TcpListener::bind(here).await.expect("bind");
+                let address = listener.local_addr().expect("an address");
+                let proxy: Proxy = format!("socks5://{address}").parse().expect("a proxy");
+                let at = relay.local_addr().expect("an address");
+                let proxying = async {
+                    associate(listener.accept().await.expect("accept").0, at).await;
+                };
+                let opened = async { Association::<Pool>::open(&proxy).await };
+                let (association, ()) = tokio::join!(opened, proxying);
+                let association = association.expect("its link is the proxy's");
+                association.send(b"x", &address.into()).await.expect("sent");
+                let n = relay.recv(&mut [0; 64]).await.expect("received");
+                assert_eq!(n, 3 + 19 + 1);
+            });
+        });
+        if let Err(error) = made {
+            println!("skipped: {error}");
+        }
     }
 
     #[test]
