@@ -1,6 +1,7 @@
 //! [`Names`]: addresses that stand for names, as long as somebody uses them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ pub const NETWORK_V4: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 0, 0), 15);
 pub const NETWORK_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0xfdab, 0x616e, 0x6162, 0, 0, 0, 0, 0), 64);
 /// The most names at a time: a few megabytes.
 pub const MOST: usize = 16_384;
+/// So many addresses of the smaller network are told: not the first and the last, which look like a network's.
+const SPAN: usize = (1 << (32 - NETWORK_V4.1)) - 2;
 
 #[derive(Debug)]
 struct Entry {
@@ -29,6 +32,9 @@ struct Entry {
 #[derive(Debug)]
 pub struct Names {
     most: usize,
+    /// Which of the [`SPAN`] addresses that of the first place is. Those that a tunnel before has told of
+    /// should stand for no other name: who was told keeps them for [`TTL`].
+    first: usize,
     entries: Vec<Entry>,
     places: HashMap<Arc<str>, usize>,
     /// Places by the turn of their last use.
@@ -37,10 +43,15 @@ pub struct Names {
 }
 
 impl Names {
-    /// No names, and at most so many.
+    /// No names, and at most so many. Their addresses begin at random.
     pub fn new(most: usize) -> Names {
+        let first = RandomState::new().hash_one(most) as usize % SPAN;
+        Names::starting(most, first)
+    }
+
+    fn starting(most: usize, first: usize) -> Names {
         let (entries, places, turns) = Default::default();
-        Names { most, entries, places, turns, next_turn: 0 }
+        Names { most, first, entries, places, turns, next_turn: 0 }
     }
 
     /// The addresses of `name`, of IPv4 and IPv6; `None` if all are taken by names that were
@@ -52,12 +63,12 @@ impl Names {
         };
         self.entries[place].told = now;
         self.used(place);
-        Some(addresses(place))
+        Some(addresses((self.first + place) % SPAN))
     }
 
     /// The name that `address` stands for; `None` if it stands for none now.
     pub fn name(&mut self, address: IpAddr) -> Option<Arc<str>> {
-        let place = place(address)?;
+        let place = (number(address)? + SPAN - self.first) % SPAN;
         let name = self.entries.get(place)?.name.clone();
         self.used(place);
         Some(name)
@@ -117,16 +128,17 @@ pub fn is_fake(address: IpAddr) -> bool {
     }
 }
 
-/// The addresses of a place. Those that end in 0 look like a network's, so places count from 1.
-fn addresses(place: usize) -> (Ipv4Addr, Ipv6Addr) {
-    let host = place as u32 + 1;
+/// The addresses of this number, below [`SPAN`].
+fn addresses(number: usize) -> (Ipv4Addr, Ipv6Addr) {
+    let host = number as u32 + 1;
     (
         Ipv4Addr::from_bits(NETWORK_V4.0.to_bits() | host),
         Ipv6Addr::from_bits(NETWORK_V6.0.to_bits() | u128::from(host)),
     )
 }
 
-fn place(address: IpAddr) -> Option<usize> {
+/// The number of an address, if it has one.
+fn number(address: IpAddr) -> Option<usize> {
     if !is_fake(address) {
         return None;
     }
@@ -134,7 +146,7 @@ fn place(address: IpAddr) -> Option<usize> {
         IpAddr::V4(v4) => u64::from(v4.to_bits() & (u32::MAX >> NETWORK_V4.1)),
         IpAddr::V6(v6) => (v6.to_bits() & (u128::MAX >> NETWORK_V6.1)) as u64,
     };
-    usize::try_from(host).ok()?.checked_sub(1)
+    usize::try_from(host).ok()?.checked_sub(1).filter(|number| *number < SPAN)
 }
 
 #[cfg(test)]
@@ -144,7 +156,7 @@ mod tests {
     #[test]
     fn names_have_addresses_of_both_families_and_keep_them() {
         let now = Instant::now();
-        let mut names = Names::new(10);
+        let mut names = Names::starting(10, 0);
         let (v4, v6) = names.addresses("one.example", now).expect("room");
         let (other, _) = names.addresses("two.example", now).expect("room");
         assert!(v4 != other && is_fake(v4.into()) && is_fake(v6.into()));
@@ -155,6 +167,8 @@ mod tests {
         for nobody in [
             "198.18.0.0",
             "198.18.0.3",
+            "198.19.255.255",
+            "fdab:616e:6162::ffff:ffff:ffff:ffff",
             "198.20.0.1",
             "198.17.255.255",
             "fdab:616e:6162::",
@@ -163,6 +177,31 @@ mod tests {
             assert_eq!(names.name(nobody.parse().unwrap()), None, "{nobody}");
         }
         assert_eq!(names.len(), 2);
+    }
+
+    #[test]
+    fn names_find_places_wherever_they_begin() {
+        for first in [0, 1, SPAN - 3, SPAN - 1] {
+            let mut names = Names::starting(5, first);
+            for name in ["a", "b", "c", "d", "e"] {
+                let (v4, v6) = names.addresses(name, Instant::now()).expect("room");
+                assert!(is_fake(v4.into()) && is_fake(v6.into()) && v4 != NETWORK_V4.0, "{v4}");
+                assert_eq!(names.name(v4.into()).as_deref(), Some(name), "{v4}");
+                assert_eq!(names.name(v6.into()).as_deref(), Some(name), "{v6}");
+            }
+        }
+    }
+
+    /// Whoever was told by a tunnel that has ended keeps that for as long as it holds.
+    #[test]
+    fn a_tunnel_that_follows_another_gives_other_addresses() {
+        let of = |name: usize| {
+            let dns = super::super::Dns::default();
+            let told = dns.names().addresses(&format!("{name}.example"), Instant::now());
+            told.expect("room")
+        };
+        let told: std::collections::HashSet<_> = (0..8).map(of).collect();
+        assert!(told.len() > 1, "{told:?}");
     }
 
     #[test]
