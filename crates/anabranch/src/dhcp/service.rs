@@ -115,7 +115,11 @@ impl Line {
         self.socket.0.socket().memberships.change(|sending| sending.nameless = is_nameless);
         let _ = match is_nameless {
             true => self.socket.send_to(message, to),
-            false => self.socket.send_from(message, source.into(), to),
+            // One that is not there, or no longer, cannot be the source.
+            false => {
+                let sent = self.socket.send_from(message, source.into(), to);
+                sent.or_else(|_| self.socket.send_to(message, to))
+            }
         };
     }
 
