@@ -29,7 +29,9 @@ fn refusal(code: u8) -> io::Error {
         3 => (ErrorKind::NetworkUnreachable, "the proxy finds the network unreachable"),
         4 => (ErrorKind::HostUnreachable, "the proxy finds the host unreachable"),
         5 => (ErrorKind::ConnectionRefused, "the host refused the proxy"),
+        6 => (ErrorKind::HostUnreachable, "the proxy finds the way to the host too long"),
         7 => (ErrorKind::Unsupported, "the proxy does not know this command"),
+        8 => (ErrorKind::Unsupported, "the proxy does not know this kind of address"),
         _ => (ErrorKind::Other, "the proxy failed"),
     };
     io::Error::new(kind, text)
@@ -298,6 +300,12 @@ mod tests {
             let sent = association.send(&[0; 65_507], &to.into()).await;
             sent.expect("lost, and no more");
         });
+    }
+
+    #[test]
+    fn each_refusal_has_its_own_words() {
+        let told: std::collections::HashSet<_> = (1..=8).map(|n| refusal(n).to_string()).collect();
+        assert_eq!(told.len(), 8, "{told:?}");
     }
 
     /// What comes of logging in to a proxy that chooses this.
