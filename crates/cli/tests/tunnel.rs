@@ -168,7 +168,7 @@ fn names_are_answered_and_given_to_the_proxy() {
 fn names_lead_to_the_proxy(name: &str) -> usize {
     // Of any address behind the device.
     let (code, address) = ask::<4>("10.98.0.2:53", name, 1);
-    assert_eq!((code, address[..2].to_vec()), (0, vec![198, 18]));
+    assert!(code == 0 && matches!(address[..2], [198, 18 | 19]), "{code} {address:?}");
     assert_eq!(ask::<4>("10.98.0.53:53", &name.to_uppercase(), 1), (0, address));
     let (code, v6) = ask::<16>("10.98.0.2:53", name, 28);
     assert_eq!((code, &v6[..6]), (0, &[0xfd, 0xab, 0x61, 0x6e, 0x61, 0x62][..]));
@@ -235,7 +235,8 @@ fn curl_resolves_by_the_tunnel() {
         assert!(was_asked_for(name));
         if Command::new("dig").arg("-v").output().is_ok() {
             let output = by(&["dig", "+short", name]).output().expect("dig");
-            assert!(output.stdout.starts_with(b"198.18."), "{output:?}");
+            let is_one = [b"198.18.", b"198.19."].iter().any(|net| output.stdout.starts_with(*net));
+            assert!(is_one, "{output:?}");
         }
         let summary = server.terminate();
         assert_eq!(summary, "1 connections and 0 UDP sessions went through, 0 failed");
