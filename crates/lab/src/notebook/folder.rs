@@ -208,12 +208,24 @@ impl Folder {
 /// # Errors
 /// If it cannot be written; what was in it stays, then.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
-    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|error| {
-        let _ = fs::remove_file(&beside);
+    replace(path, bytes).map_err(|error| {
         cannot("write", path, &error, "free some room, or name a folder that can be written")
     })
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // The file behind a link is replaced, not the link. If there is none yet, it is made.
+    if path.is_symlink() && !path.exists() {
+        File::create(path)?;
+    }
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // A device or a pipe cannot be replaced.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return File::options().write(true).open(path)?.write_all(bytes);
+    }
+    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    written.inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
 fn text(path: &Path) -> Result<String, Trouble> {

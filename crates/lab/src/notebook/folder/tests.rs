@@ -97,3 +97,24 @@ fn a_malformed_file_is_named_with_its_line() {
     let error = read(place.path()).expect_err("malformed").to_string();
     assert!(error.contains("manifest.json, line 1: "), "{error}");
 }
+
+/// Before, a new file took the name: a link was lost, and so was a device (`/dev/null`, where root wrote a
+/// report to it).
+#[test]
+fn the_file_behind_a_link_is_written_and_what_is_no_file_stays() {
+    let place = tempfile::tempdir().expect("a folder");
+    let (file, link) = (place.path().join("file.html"), place.path().join("link.html"));
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    for text in ["new", "and again"] {
+        write(&link, text.as_bytes()).expect("room");
+        assert!(link.is_symlink(), "{text}");
+        assert_eq!(fs::read_to_string(&file).expect("written"), text);
+    }
+    // A socket stands for what cannot be replaced: who writes to it is told.
+    let socket = place.path().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("a socket");
+    let error = write(&socket, b"x").expect_err("nobody writes to it so").to_string();
+    assert!(error.contains("cannot write"), "{error}");
+    assert!(!fs::metadata(&socket).expect("there").is_file());
+    assert_eq!(fs::read_dir(place.path()).expect("readable").count(), 3);
+}
