@@ -341,3 +341,30 @@ fn a_full_standard_output_is_told() {
         assert!(errors.contains("free some room"), "{arguments}: {errors}");
     }
 }
+
+/// What the capture made goes again with a server that does not start; before, so did a file, a link or a
+/// device that was there.
+#[test]
+fn a_server_that_does_not_start_takes_no_file_with_it() {
+    isolated(|| {
+        let place = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| place.path().join(name);
+        std::fs::write(at("old"), "old").expect("written");
+        std::os::unix::fs::symlink(at("old"), at("link")).expect("a link");
+        std::os::unix::fs::symlink(at("new"), at("dangling")).expect("a link");
+        // The stack refuses so many engines, when the device and the capture are there.
+        let engines = "serve --tap ana-pcap --organization engines --engines 8 --processors 2";
+        for name in ["old", "link", "dangling", "another"] {
+            let line = refused(&format!("{engines} --pcap {}", at(name).display()));
+            if line.contains("/dev/net/tun") || line.contains("not allowed to make") {
+                println!("skipped: {line}");
+                return;
+            }
+            assert!(line.contains("cannot have 8 to 8 engines"), "{line}");
+        }
+        let names = std::fs::read_dir(place.path()).expect("a directory");
+        let mut names: Vec<_> = names.map(|entry| entry.expect("one").file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["dangling", "link", "old"]);
+    });
+}

@@ -15,6 +15,7 @@ use anabranch::{Cidr, Stack};
 use device::{Counts, Device, Report, fault, pcap};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -44,6 +45,8 @@ impl Running {
     /// # Errors
     /// What could not be had; nothing is left behind then.
     pub async fn start(settings: &Settings) -> Result<Running, Failure> {
+        // What is there is not ours to remove.
+        let capture = settings.args.pcap.as_deref().filter(|path| !path.exists());
         let device = open(settings)?;
         let (name, counts, reports) =
             (device.name.clone(), device.counts.clone(), device.reports.clone());
@@ -76,8 +79,8 @@ impl Running {
             }
         };
         let result = result.await;
-        if let (Err(_), Some(path)) = (&result, &settings.args.pcap) {
-            let _ = fs::remove_file(path);
+        if let (Err(_), Some(Ok(made))) = (&result, capture.map(Path::canonicalize)) {
+            let _ = fs::remove_file(made);
         }
         result
     }
