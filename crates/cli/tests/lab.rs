@@ -102,6 +102,19 @@ fn a_run_leaves_samples_a_report_and_figures() {
     assert!(text.contains("(100 %), 0 hold in one and not in the other"), "{text}");
 }
 
+/// Before, a run whose words were not all UTF-8 ended in a panic behind the making of its folder.
+#[test]
+fn names_of_files_need_not_be_text() {
+    use std::os::unix::ffi::OsStringExt;
+    let place = Place::new();
+    let file = place.at("x").with_file_name(std::ffi::OsString::from_vec(b"\xff.toml".into()));
+    std::fs::write(&file, MODEL).expect("room");
+    let run = anabranch("lab run").arg(&file).arg("--out").arg(place.at("out")).output();
+    let output = run.expect("the command runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(samples(&place.at("out"))[0].contains("anabranch lab run /"));
+}
+
 /// Kills a run when it has made so many samples; returns how many it had.
 fn killed(words: &str, out: &Path, when: usize) -> usize {
     let mut child = anabranch(words)

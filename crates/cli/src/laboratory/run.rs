@@ -168,7 +168,8 @@ pub fn resume(path: &Path) -> Result<(), Failure> {
 /// Makes the runs that are not done, and says what they gave.
 fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<(), Failure> {
     // By its name, wherever it lies: the words are to be said again elsewhere.
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let command = format!("anabranch {}", words.join(" "));
     let setting = Setting::here(env!("ANABRANCH_COMMIT"), &command);
     let bar = progress::bar(0, "{bar:30} {pos}/{len} runs  {elapsed}  {msg}");
