@@ -79,7 +79,8 @@ impl Schedule {
         let (of_a_round, round_s) = (self.of_a_round(), self.round_s());
         numbers.map(move |number| {
             let rounds = (number as f64 / of_a_round).floor();
-            let mut left = number as f64 - rounds * of_a_round;
+            // The quotient may have been rounded up.
+            let mut left = (number as f64 - rounds * of_a_round).max(0.0);
             let mut time = rounds * round_s;
             for phase in &self.0 {
                 let of_phase = phase.seconds * phase.per_s;
@@ -153,6 +154,21 @@ mod tests {
         assert_eq!(three.mean_per_s(), 5.5);
         let times: Vec<f64> = three.times(0..12).collect();
         assert!(times.is_sorted() && times[0] == 0.0 && times[1] == 1.0 && times[11] == 2.0);
+    }
+
+    /// The quotient of a request's number and those of a round may be rounded up to a whole one: before, such
+    /// a request was due minus infinity seconds from the start, where the first phase has no rate.
+    #[test]
+    fn no_request_is_due_before_its_round() {
+        for (text, of_a_round) in [("1ms:0+1ms:12950", 12.95), ("94ms:0+6ms:540", 3.24)] {
+            let schedule: Schedule = text.parse().expect(text);
+            let times: Vec<f64> = schedule.times(0..10_000).collect();
+            assert!(times.is_sorted() && times[0] > 0.0, "{text}");
+            for (number, time) in times.iter().enumerate() {
+                let round = (number as f64 / of_a_round + 1e-9).floor() * schedule.round_s();
+                assert!(*time > round - 1e-6 && time.is_finite(), "{text}: {number} at {time} s");
+            }
+        }
     }
 
     #[test]
