@@ -286,3 +286,27 @@ fn serves_all(mut scenario: Scenario, gap: u64) -> Result<(), TestCaseError> {
     prop_assert_eq!(outcome.completed_in_all + outcome.dropped_in_all, 2000);
     Ok(())
 }
+
+/// Before, such a run ended at once, and said that operations take no time at all.
+#[test]
+fn a_run_that_completes_nothing_is_no_figure() {
+    let mut scenario = scenario("group-locks", 2, 64);
+    scenario.operations = 1000;
+    scenario.arrivals = Arrivals::Poisson { rate_per_s: 1e12 };
+    let error = run(&scenario).expect_err("nothing is done so soon").to_string();
+    assert!(error.contains("lower rate") && !error.contains('\n'), "{error}");
+}
+
+/// What is under way from the beginning is not what comes again and again and is dropped.
+#[test]
+fn more_connections_than_operations_are_simulated_to_the_end() {
+    for name in names(2) {
+        for think_ns in [0.0, 1e6] {
+            let mut scenario = scenario(name, 2, 200_000);
+            scenario.operations = 1000;
+            scenario.arrivals = Arrivals::Closed { window: 1, think_ns };
+            let outcome = run(&scenario).expect(name);
+            assert!(outcome.completed >= 800 && outcome.latency.p50_ns > 0.0, "{name}: {outcome:?}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! [`Simulation`]: runs an [`Organization`] on its simulated machine, from the first
 //! event to the figures.
 
-use super::Time;
+use super::{Arrivals, Time};
 use super::ids::ThreadId;
 use super::machine::{Event, KINDS};
 use super::outcome::{Outcome, Station};
@@ -13,7 +13,8 @@ use crate::Error;
 const MAX_EVENTS: u64 = 2_000;
 /// A run fails after this many places in programs without an event between them.
 const MAX_POINTS: u64 = 10_000_000;
-/// A run ends after this many arrivals for each operation, as nearly all are dropped.
+/// A run ends after this many arrivals for each operation, beside those that are under way from its beginning:
+/// nearly all are dropped.
 const MAX_ARRIVALS: u64 = 50;
 /// The end of simulated time, ps: 50 days.
 const LATEST: Time = Time(u64::MAX / 4);
@@ -51,7 +52,12 @@ impl<'a, O: Organization> Simulation<'a, O> {
         let warm = (operations as f64 * scenario.warm_up) as u64;
         let most_events = MAX_EVENTS.saturating_mul(operations.saturating_add(1000));
         let mut points = 0;
-        let most_arrivals = MAX_ARRIVALS.saturating_mul(operations.saturating_add(1000));
+        let begun = match scenario.arrivals {
+            Arrivals::Closed { window, .. } => scenario.connections.saturating_mul(window) as u64,
+            _ => 0,
+        };
+        let most_arrivals =
+            MAX_ARRIVALS.saturating_mul(operations.saturating_add(1000)).saturating_add(begun);
         let mut warming = true;
         self.world.begin();
         self.go_on(&mut points);
@@ -84,7 +90,7 @@ impl<'a, O: Organization> Simulation<'a, O> {
                 break;
             }
         }
-        Ok(self.outcome())
+        self.outcome()
     }
 
     fn happens(&mut self, event: Event, points: &mut u64) {
@@ -113,10 +119,19 @@ impl<'a, O: Organization> Simulation<'a, O> {
         }
     }
 
-    fn outcome(mut self) -> Outcome {
+    /// The figures; of no operation there are none.
+    fn outcome(mut self) -> Result<Outcome, Error> {
         let mut outcome = Outcome::default();
         let now = self.world.machine.now();
         outcome.take(&self.world.meter, now);
+        if outcome.completed == 0 {
+            return Err(Error::Asked(format!(
+                "{} completed none of the {} operations that came within {:.1e} s of its time: ask for a lower rate, or for more operations",
+                self.world.scenario.organization,
+                outcome.arrived,
+                now.as_s()
+            )));
+        }
         let spent = self.world.machine.spent();
         debug_assert!(spent.iter().all(|s| s.busy.len() == KINDS));
         outcome.take_processors(&spent);
@@ -124,7 +139,7 @@ impl<'a, O: Organization> Simulation<'a, O> {
         outcome.completed_short_lived = self.world.of_short_lived();
         outcome.stations = self.stations(now);
         outcome.events = self.world.machine.calendar.events();
-        outcome
+        Ok(outcome)
     }
 
     fn stations(&self, now: Time) -> Vec<Station> {
