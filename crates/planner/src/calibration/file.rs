@@ -11,6 +11,8 @@ const MOST_BYTES: u64 = 4 << 20;
 
 /// The largest figure of a calibration, whatever its unit.
 const MOST: f64 = 1e15;
+/// The greatest number of processors, connections or bytes of a case.
+const MOST_COUNT: usize = 1_000_000_000;
 
 /// Where `anabranch calibrate` writes unless told otherwise:
 /// `$XDG_CONFIG_HOME/anabranch/calibration.toml`, or else below `~/.config`.
@@ -286,7 +288,17 @@ fn check_anchor(name: &str, anchor: &Anchor) -> Result<(), Error> {
             "{name}: no processors, connections or operations: run `anabranch calibrate` to write a new file"
         )));
     }
-    Ok(())
+    let counts = [
+        ("processors", anchor.processors),
+        ("connections", anchor.connections),
+        ("bytes", anchor.bytes),
+    ];
+    match counts.into_iter().find(|(_, count)| *count > MOST_COUNT) {
+        Some((part, count)) => Err(Error::File(format!(
+            "{name}: {part} is {count}, and {MOST_COUNT} at most can be: run `anabranch calibrate` to write a new file"
+        ))),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -67,6 +67,9 @@ fn what_makes_no_sense_is_refused() {
         ("transport_ns = 300.0", "transport = 3.0", "unknown field `transport`"),
         ("low = 72.0", "low = 81.0", "not between"),
         ("connections = 32", "connections = 0", "no processors, connections"),
+        // Before, these overflowed where something was predicted from them.
+        ("connections = 32", "connections = 9223372036854775807", "connections is 9223372036854775807"),
+        ("bytes = 64", "bytes = 9223372036854775807", "bytes is 9223372036854775807"),
     ] {
         assert!(good.contains(from), "{from} in {good}");
         let error = parse(&good.replacen(from, to, 1)).expect_err(to).to_string();
