@@ -27,7 +27,7 @@ pub enum Error {
     /// An iteration does not converge.
     #[error(
         "no solution within {iterations} iterations, queue lengths still change by {change:.1e}; \
-         allow more iterations or a greater tolerance"
+         allow more iterations or a greater tolerance, or put stations or classes together"
     )]
     NoConvergence {
         /// Iterations made.
