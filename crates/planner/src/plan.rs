@@ -37,6 +37,10 @@ use bounds::Bound;
 /// The most processors of a plan: as many as can be simulated.
 pub const MOST_PROCESSORS: usize = 64;
 
+/// The lowest rate of a plan, operations a second: of lower ones, as many as a figure is of take longer than
+/// can be simulated.
+pub const LEAST_PER_S: f64 = 1.0;
+
 /// A request for a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
@@ -118,6 +122,9 @@ impl Request {
                 "{} connections: plans are for at most 1000000, as many as can be simulated",
                 self.load.connections
             )));
+        }
+        if let Some(rate) = self.load.rate_per_s.filter(|rate| *rate < LEAST_PER_S) {
+            return Err(Error::Asked(format!("{rate}/s: plans are for {LEAST_PER_S}/s or more")));
         }
         self.targets.iter().try_for_each(Target::check)
     }

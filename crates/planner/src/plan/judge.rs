@@ -5,7 +5,7 @@ use crate::load::Pattern;
 use crate::predict::scenario;
 use crate::simulator::outcome::Latency;
 use crate::simulator::{Arrivals, Costs, Outcome, run};
-use crate::{Error, Predictor};
+use crate::{Error, Load, Predictor};
 use serde::Serialize;
 use std::cmp::Ordering;
 
@@ -13,8 +13,13 @@ use std::cmp::Ordering;
 const OPERATIONS: u64 = 40_000;
 /// Operations of a simulation with a target for the 99.9th percentile.
 const MANY_OPERATIONS: u64 = 200_000;
+/// Bursts of a simulation at least, as far as that makes no more operations than the most.
+const BURSTS: u64 = 100;
+const MOST_OPERATIONS: u64 = 1_000_000;
 /// A load is carried if at least this share of the arrivals is completed.
 const CARRIED: f64 = 0.98;
+/// So many bursts may be under way at the end of a simulation.
+const BEHIND: f64 = 10.0;
 /// Standard deviations from the middle of a normal distribution to the ends of the interval
 /// that has 90 % of it ([`crate::predict::SURE`]).
 const DEVIATIONS: f64 = 1.644_853_627;
@@ -114,7 +119,7 @@ pub(super) fn judge(
     let outcome = simulate(request, configuration, &fitted.costs, request.load.rate_per_s)?;
     let headroom = request.load.rate_per_s.map_or(0.0, |rate| 1.0 - rate / bound.carries_per_s);
     // A short run does not show a backlog that grows slowly.
-    let carried = headroom >= 0.0 && carried(&outcome, request.load.rate_per_s);
+    let carried = headroom >= 0.0 && carried(&outcome, &request.load, request.load.rate_per_s);
     let busy = |p: &crate::simulator::outcome::Utilization| 1.0 - p.idle;
     let busiest = outcome.processors.iter().map(busy).fold(0.0, f64::max);
     let count = outcome.processors.len().max(1) as f64;
@@ -138,9 +143,23 @@ pub(super) fn judge(
     })
 }
 
-fn carried(outcome: &Outcome, rate_per_s: Option<f64>) -> bool {
+/// Did the run carry a load like this one at the rate?
+pub(super) fn carried(outcome: &Outcome, load: &Load, rate_per_s: Option<f64>) -> bool {
     let kept = outcome.dropped as f64 <= (1.0 - CARRIED) * outcome.completed as f64;
-    kept && rate_per_s.is_none_or(|rate| outcome.operations_per_s >= CARRIED * rate * 0.98)
+    // A run has few bursts, and less may have come in it than the rate says; what is too much for it is under
+    // way at its end.
+    let behind = outcome.in_flight as f64 - BEHIND * burst(load) as f64;
+    let keeps_up = behind <= (1.0 - CARRIED) * outcome.arrived as f64;
+    let completes = |rate: f64| outcome.operations_per_s >= CARRIED * rate * 0.98;
+    kept && rate_per_s.is_none_or(|rate| completes(rate) || keeps_up)
+}
+
+/// Operations that come at once, on average.
+fn burst(load: &Load) -> u64 {
+    match load.pattern {
+        Pattern::Bursty(size) => size.into(),
+        Pattern::Poisson | Pattern::Steady => 1,
+    }
 }
 
 /// Simulates a configuration at a rate. Without a rate, one operation is under way on
@@ -164,7 +183,8 @@ fn simulate(
         }
     };
     let rare = request.targets.iter().any(|target| target.measure == super::Measure::P999);
-    scenario.operations = if rare { MANY_OPERATIONS } else { OPERATIONS };
+    let few = if rare { MANY_OPERATIONS } else { OPERATIONS };
+    scenario.operations = few.max((BURSTS * burst(load)).min(MOST_OPERATIONS));
     if rate_per_s.is_none() {
         scenario.operations = scenario.operations.max(3 * load.connections as u64);
     }
@@ -221,7 +241,7 @@ pub(super) fn curve(predictor: &Predictor, request: &Request, judged: &Judged) -
         for share in RATES {
             let rate = share * judged.carries_per_s;
             match simulate(request, &configuration, &fitted.costs, Some(rate)) {
-                Ok(outcome) if carried(&outcome, Some(rate)) => {
+                Ok(outcome) if carried(&outcome, &request.load, Some(rate)) => {
                     points.push((rate, outcome.latency))
                 }
                 _ => break,

@@ -125,3 +125,55 @@ fn words_and_figure() {
     let latencies: Vec<f64> = plan.curves[0].points.iter().map(|point| point.1.p99_ns).collect();
     assert!(latencies.len() > 4 && latencies.last() > latencies.first(), "{latencies:?}");
 }
+
+/// Before, simulated time did not do for so few operations, and the plan said that no configuration carries
+/// them: ask for a lower rate.
+#[test]
+fn a_rate_too_low_to_be_simulated_is_refused() {
+    let error = request("tcp rr, 1 connections, 0.0001/s", &[], 2).check().expect_err("too low");
+    assert!(error.to_string().contains("0.0001/s: plans are for 1/s or more"), "{error}");
+    let request = request("tcp rr, 1 connections, 1/s", &["p999=1ms"], 1);
+    request.check().expect("high enough");
+    assert!(ask(&predictor(0.0), &request).expect("carried").best.meets);
+}
+
+/// A run has only so many bursts, so what comes in it is by chance more or less than the rate. Before, a plan
+/// for a fortieth of what a processor carries said by many seeds that nothing carries it.
+#[test]
+fn bursts_are_carried_whatever_the_seed() {
+    let predictor = predictor(0.0);
+    for burst in [32, 256, 2000] {
+        for seed in 1..=12 {
+            let words = format!("tcp rr, 1k connections, 100k/s, bursty {burst}");
+            let asked = Request { seed, ..request(&words, &[], 2) };
+            let plan = ask(&predictor, &asked).expect(&words);
+            assert_eq!(plan.best.configuration.processors, 1, "{words}, seed {seed}");
+            let carried = |one: &Considered| one.judged.as_ref().is_none_or(|one| one.carried);
+            assert!(plan.considered.iter().all(carried), "{words}, {seed}: {:?}", plan.considered);
+        }
+    }
+}
+
+#[test]
+fn what_is_too_much_is_under_way_at_the_end() {
+    use crate::simulator::Outcome;
+    let ended = |per_s: f64, in_flight: u64| Outcome {
+        operations_per_s: per_s,
+        completed: 30_000,
+        arrived: 40_000 + in_flight,
+        in_flight,
+        ..Outcome::default()
+    };
+    let carried = |outcome: &Outcome, pattern: &str| {
+        let load = format!("tcp rr, 1k connections, 1M/s, {pattern}").parse().expect("a load");
+        judge::carried(outcome, &load, Some(1e6))
+    };
+    for pattern in ["poisson", "steady", "bursty 32"] {
+        assert!(carried(&ended(0.99e6, 5000), pattern), "{pattern}");
+        assert!(!carried(&ended(0.9e6, 5000), pattern), "{pattern}");
+    }
+    // By chance, fewer came.
+    assert!(carried(&ended(0.8e6, 200), "bursty 32"));
+    assert!(carried(&ended(0.8e6, 5000), "bursty 1000"));
+    assert!(!carried(&ended(0.8e6, 20_000), "bursty 1000"));
+}
