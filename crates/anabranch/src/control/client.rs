@@ -154,13 +154,16 @@ impl Client {
         let mut block = Vec::new();
         loop {
             let mut len = [0; 4];
-            answers.read_exact(&mut len)?;
+            answers.read_exact(&mut len).map_err(killed)?;
             let len = u32::from_be_bytes(len);
             if len == 0 {
                 break;
             }
             block.clear();
-            (&mut answers).take(len.into()).read_to_end(&mut block)?;
+            let came = (&mut answers).take(len.into()).read_to_end(&mut block).map_err(killed)?;
+            if came < len as usize {
+                return Err(killed(io::ErrorKind::UnexpectedEof.into()));
+            }
             to.write_all(&block)?;
             if answers.buffer().is_empty() {
                 to.flush()?;
@@ -176,6 +179,17 @@ impl Client {
         self.0.set_read_timeout(Some(PATIENCE))?;
         writeln!(self.0, "{question}")?;
         Ok(BufReader::with_capacity(256 * 1024, self.0))
+    }
+}
+
+/// What an error within an answer means: a stack that ends says what there is to say before.
+fn killed(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            let text = "the stack has ended without a word: what had come is written";
+            io::Error::new(io::ErrorKind::UnexpectedEof, text)
+        }
+        _ => error,
     }
 }
 
@@ -224,6 +238,25 @@ fn connect(directory: &Path, name: Option<&str>) -> Result<UnixStream, ConnectEr
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
+
+    /// Before, it was "failed to fill whole buffer", and half of a block stood at the end of the file.
+    #[test]
+    fn a_capture_of_a_stack_that_is_killed_says_so() {
+        for came in [&b""[..], &[0, 0, 0], &[0, 0, 0, 8, 1, 2, 3]] {
+            let (ours, mut theirs) = UnixStream::pair().expect("a pair");
+            theirs.write_all(&[b"{}\n\0\0\0\x02ab", came].concat()).expect("room");
+            let asked = std::thread::spawn(move || {
+                let mut question = String::new();
+                BufReader::new(theirs).read_line(&mut question).expect("asked");
+            });
+            let mut file = Vec::new();
+            let error = Client(ours).capture(&CaptureRequest::new("tcp"), &mut file);
+            let error = error.expect_err("it was killed").to_string();
+            assert!(error.contains("the stack has ended"), "{error}");
+            assert_eq!(file, b"ab", "whole blocks only");
+            asked.join().expect("asked");
+        }
+    }
 
     #[test]
     fn what_a_killed_process_has_left_is_no_stack() {

@@ -72,7 +72,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         // Wireshark was closed.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Failure::failed(format!("the capture has ended: {error}"))),
+        Err(error) => {
+            let mend = match error.kind() {
+                io::ErrorKind::StorageFull => ": free some room, or name a file elsewhere",
+                _ => "",
+            };
+            Err(Failure::failed(format!("the capture has ended: {error}{mend}")))
+        }
     }
 }
 
