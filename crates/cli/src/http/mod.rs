@@ -29,6 +29,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -77,16 +78,22 @@ where
 {
     let clock = timer.clone();
     let stream = Patient::new(stream, timer.clone(), UNREAD);
+    let heard = stream.heard();
     let answer = service_fn(|request| {
         let (site, tally, timer) = (site.clone(), tally.clone(), clock.clone());
         async move { Ok::<_, Infallible>(answer(request, &*site, tally, &timer).await) }
     });
-    hyper::server::conn::http1::Builder::new()
+    let served = hyper::server::conn::http1::Builder::new()
         .timer(timer)
         .header_read_timeout(PATIENCE)
         .half_close(true)
         .serve_connection(TokioIo::new(stream), answer)
-        .await
+        .await;
+    match served {
+        // A client that asks nothing more is let go: that is no error.
+        Err(error) if error.is_timeout() && !heard.load(Ordering::Relaxed) => Ok(()),
+        served => served,
+    }
 }
 
 /// As [`serve`], over a connection of the stack.

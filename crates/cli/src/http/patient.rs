@@ -3,6 +3,8 @@
 use hyper::rt::{Sleep, Timer};
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -16,12 +18,19 @@ pub(super) struct Patient<S, T> {
     /// Since `nap` began, something was written.
     moved: bool,
     nap: Option<Pin<Box<dyn Sleep>>>,
+    /// Since something was written, something has come.
+    heard: Arc<AtomicBool>,
 }
 
 impl<S, T: Timer> Patient<S, T> {
     /// `stream`, with writes that may stand still for `patience`, and for no more than twice as long.
     pub(super) fn new(stream: S, timer: T, patience: Duration) -> Patient<S, T> {
-        Patient { stream, timer, patience, moved: false, nap: None }
+        Patient { stream, timer, patience, moved: false, nap: None, heard: Arc::default() }
+    }
+
+    /// Has the client said something since it was answered last?
+    pub(super) fn heard(&self) -> Arc<AtomicBool> {
+        self.heard.clone()
     }
 
     /// What came of a write, if that is not over with time.
@@ -32,6 +41,7 @@ impl<S, T: Timer> Patient<S, T> {
     ) -> Poll<io::Result<R>> {
         if wrote.is_ready() {
             self.moved = true;
+            self.heard.store(false, Ordering::Relaxed);
             return wrote;
         }
         loop {
@@ -55,7 +65,12 @@ impl<S: AsyncRead + Unpin, T: Timer + Unpin> AsyncRead for Patient<S, T> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.heard.store(true, Ordering::Relaxed);
+        }
+        read
     }
 }
 

@@ -329,6 +329,25 @@ fn an_upload_that_falls_silent_is_given_up() {
     });
 }
 
+/// Before, each connection that a client had kept and used no more counted as one that an error ended.
+#[test]
+fn who_has_been_answered_and_is_silent_is_let_go_without_an_error() {
+    let place = site();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(async {
+        let whole = "GET /digits.txt HTTP/1.1\r\nHost: x\r\n\r\n";
+        for (said, is_error) in [("", false), (whole, false), ("GET /digits.txt HT", true)] {
+            let (server, mut theirs) = hasty(&place);
+            theirs.write_all(said.as_bytes()).await.expect("write");
+            let mut answer = Vec::new();
+            theirs.read_to_end(&mut answer).await.expect("read");
+            assert_eq!(answer.ends_with(b"0123456789"), said == whole);
+            let ended = server.await.expect("no panic");
+            assert_eq!(ended.is_err(), is_error, "{said:?}: {ended:?}");
+        }
+    });
+}
+
 /// Before, who asked for a file and did not read it kept the connection and the file for ever.
 #[test]
 fn who_does_not_read_is_given_up() {
