@@ -11,6 +11,9 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
+/// The largest file that is read, bytes.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// The first line: what the samples are of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
@@ -90,7 +93,7 @@ impl Kept {
     /// line that was cut off is left out.
     ///
     /// # Errors
-    /// [`Error::Plan`] for a file of something else, [`Error::System`] for one that cannot be used.
+    /// [`Error::Plan`] for a file of something else, and for one that cannot be used.
     pub fn open(
         path: &Path,
         calibration: &Calibration,
@@ -101,11 +104,18 @@ impl Kept {
         let date = calibration.date.clone();
         let family = like.family.name().to_owned();
         let mut head = Head { calibration: date, family, points, most_connections, seeds };
+        let cannot = |error: &dyn std::fmt::Display| {
+            let path = path.display();
+            Error::Plan(format!("cannot keep samples in {path}: {error}: name another file"))
+        };
         let mut text = String::new();
-        match File::open(path).and_then(|mut file| file.read_to_string(&mut text)) {
-            Ok(_) => {}
+        match File::open(path).map(|file| file.take(MOST_BYTES + 1)) {
+            Ok(mut file) => _ = file.read_to_string(&mut text).map_err(|error| cannot(&error))?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(cannot(&error)),
+        }
+        if text.len() as u64 > MOST_BYTES {
+            return Err(cannot(&"it is longer than 1 GiB"));
         }
         let mut lines = text.lines();
         let first = lines.next();
@@ -120,11 +130,12 @@ impl Kept {
                 return Err(Error::Plan(what));
             }
         }
-        let mut file = File::options().create(true).append(true).open(path)?;
+        let opened = File::options().create(true).append(true).open(path);
+        let mut file = opened.map_err(|error| cannot(&error))?;
         if first.is_none() {
-            writeln!(file, "{}", json(&head)?)?;
+            writeln!(file, "{}", json(&head)?).map_err(|error| cannot(&error))?;
         } else if !text.ends_with('\n') {
-            writeln!(file)?;
+            writeln!(file).map_err(|error| cannot(&error))?;
         }
         let samples = lines.filter_map(|line| serde_json::from_str(line).ok()).collect();
         Ok((Kept { file: Some(file), samples }, head.seeds))
@@ -138,7 +149,12 @@ impl Kept {
     /// Keeps one more.
     pub(super) fn keep(&mut self, taken: Taken) -> Result<(), Error> {
         if let Some(file) = &mut self.file {
-            writeln!(file, "{}", json(&taken)?)?;
+            writeln!(file, "{}", json(&taken)?).map_err(|error| {
+                let text = format!(
+                    "cannot keep a sample: {error}: free some room; the same --keep goes on with what is there"
+                );
+                std::io::Error::new(error.kind(), text)
+            })?;
         }
         self.samples.push(taken);
         Ok(())
@@ -167,6 +183,26 @@ mod tests {
             steady: true,
             apart_ns: Some([36.0, 37.0]),
         }
+    }
+
+    /// Before, all that was said was "No such file or directory".
+    #[test]
+    fn a_file_that_cannot_be_used_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let calibration = calibration(&[Work::TcpRr], &[2], &[1]);
+        let binary = folder.path().join("binary");
+        std::fs::write(&binary, b"\xff\xfe\n").expect("room");
+        let missing = folder.path().join("missing/samples.jsonl");
+        for path in [binary.as_path(), &missing, folder.path()] {
+            let kept = Kept::open(path, &calibration, &Validation::default(), vec![7]);
+            let error = kept.expect_err("no samples").to_string();
+            let path = path.display().to_string();
+            assert!(error.contains(&path) && error.contains("name another file"), "{error}");
+        }
+        let file = File::options().append(true).open("/dev/full").ok();
+        let mut kept = Kept { file, samples: Vec::new() };
+        let error = kept.keep(taken(1e6)).expect_err("full").to_string();
+        assert!(error.contains("cannot keep a sample") && error.contains("room"), "{error}");
     }
 
     #[test]
