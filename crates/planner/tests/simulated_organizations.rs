@@ -306,7 +306,10 @@ fn more_connections_than_operations_are_simulated_to_the_end() {
             scenario.operations = 1000;
             scenario.arrivals = Arrivals::Closed { window: 1, think_ns };
             let outcome = run(&scenario).expect(name);
-            assert!(outcome.completed >= 800 && outcome.latency.p50_ns > 0.0, "{name}: {outcome:?}");
+            assert!(
+                outcome.completed >= 800 && outcome.latency.p50_ns > 0.0,
+                "{name}: {outcome:?}"
+            );
         }
     }
 }

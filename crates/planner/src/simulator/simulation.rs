@@ -1,12 +1,12 @@
 //! [`Simulation`]: runs an [`Organization`] on its simulated machine, from the first
 //! event to the figures.
 
-use super::{Arrivals, Time};
 use super::ids::ThreadId;
 use super::machine::{Event, KINDS};
 use super::outcome::{Outcome, Station};
 use super::scenario::Scenario;
 use super::world::World;
+use super::{Arrivals, Time};
 use crate::Error;
 
 /// A run fails after this many events for each operation: it makes no progress.

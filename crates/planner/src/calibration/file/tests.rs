@@ -68,7 +68,11 @@ fn what_makes_no_sense_is_refused() {
         ("low = 72.0", "low = 81.0", "not between"),
         ("connections = 32", "connections = 0", "no processors, connections"),
         // Before, these overflowed where something was predicted from them.
-        ("connections = 32", "connections = 9223372036854775807", "connections is 9223372036854775807"),
+        (
+            "connections = 32",
+            "connections = 9223372036854775807",
+            "connections is 9223372036854775807",
+        ),
         ("bytes = 64", "bytes = 9223372036854775807", "bytes is 9223372036854775807"),
     ] {
         assert!(good.contains(from), "{from} in {good}");
