@@ -368,3 +368,27 @@ fn a_server_that_does_not_start_takes_no_file_with_it() {
         assert_eq!(names, ["dangling", "link", "old"]);
     });
 }
+
+/// Before, what stood behind the first MiB was left out without a word.
+#[test]
+fn files_that_are_too_long_are_refused() {
+    let place = tempfile::tempdir().expect("a directory");
+    let long = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        let padding = format!("# {}\n", "x".repeat(1 << 20));
+        std::fs::write(&path, format!("{text}\n{padding}nonsense\n")).expect("written");
+        path.display().to_string()
+    };
+    let grid = long("grid.toml", "name = \"a\"\n[[grid]]\nfrom = \"thekkath1992\"\nload = 0.1\n");
+    let costs = concat!(env!("CARGO_MANIFEST_DIR"), "/../planner/tests/data/costs.toml");
+    let costs = long("costs.toml", &std::fs::read_to_string(costs).expect("text"));
+    for words in [
+        format!("lab run --dry-run {grid}"),
+        format!(
+            "simulate --organization uniprocessor --processors 1 --operations 10 --costs {costs}"
+        ),
+    ] {
+        let line = refused(&words);
+        assert!(line.contains("longer than 1 MiB"), "{line}");
+    }
+}

@@ -124,7 +124,12 @@ pub fn read(file: &Path) -> Result<Experiment, Failure> {
     };
     let mut text = String::new();
     let opened = std::fs::File::open(file).map_err(unreadable)?;
-    opened.take(MOST_BYTES).read_to_string(&mut text).map_err(unreadable)?;
+    opened.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Failure::refused(format!(
+            "{shown} is longer than 1 MiB: name a file with an experiment"
+        )));
+    }
     let experiment = Experiment::parse(&shown, &text).map_err(Failure::refused)?;
     case::check(&shown, &experiment).map_err(Failure::refused)?;
     Ok(experiment)

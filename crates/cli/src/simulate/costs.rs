@@ -107,7 +107,12 @@ fn named(name: &str) -> Result<Costs, Failure> {
     };
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(MOST_BYTES).read_to_string(&mut text).map_err(unreadable)?;
+    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(Failure::refused(format!(
+            "{name} is longer than 1 MiB: name a file of costs, like those of the papers"
+        )));
+    }
     Costs::parse(&text).map_err(|error| Failure::refused(format!("{name}: {error}")))
 }
 
