@@ -2,8 +2,11 @@
 
 mod common;
 
-use common::{anabranch, refused};
+use common::{PATIENCE, anabranch, refused};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// What is missing where there can be no such network.
 const MISSING: [&str; 3] = ["not allowed to make", "/dev/net/tun", "cannot set up"];
@@ -47,4 +50,48 @@ fn what_cannot_be_is_refused_in_a_line() {
     let line = refused("bench http --servers own --organization global-lock");
     let is_missing = MISSING.iter().any(|why| line.contains(why));
     assert!(is_missing || line.contains("global-lock has no threads for tasks"), "{line}");
+}
+
+/// The parent of a process, if that runs.
+fn parent_of(process: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Behind its name: the state, and the parent.
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    let runs = words.next()? != "Z";
+    runs.then(|| words.next()?.parse().ok())?
+}
+
+/// Before, a bench that was ended by a signal left its servers, for ever.
+#[test]
+fn servers_end_with_the_bench_that_has_started_them() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut bench = anabranch("bench http --load own --seconds 600 --servers pool,kernel");
+    bench.env("TMPDIR", place.path()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut bench = bench.spawn().expect("the command runs");
+    let all = || {
+        let names = std::fs::read_dir("/proc").expect("/proc").map_while(Result::ok);
+        names.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+    };
+    let give_up = Instant::now() + PATIENCE;
+    let mut servers: Vec<u32> = Vec::new();
+    while servers.len() < 2 && Instant::now() < give_up {
+        if let Some(status) = bench.try_wait().expect("a child") {
+            println!("skipped: {status}");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        servers = all().filter(|process| parent_of(*process) == Some(bench.id())).collect();
+    }
+    bench.kill().and_then(|()| bench.wait()).expect("killed");
+    assert_eq!(servers.len(), 2);
+    let give_up = Instant::now() + PATIENCE;
+    while servers.iter().any(|server| parent_of(*server).is_some()) && Instant::now() < give_up {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let left = servers.iter().copied().filter(|server| parent_of(*server).is_some());
+    let left: Vec<u32> = left.collect();
+    for server in left.iter().filter_map(|server| Pid::from_raw(i32::try_from(*server).ok()?)) {
+        kill_process(server, Signal::KILL).expect("killed");
+    }
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -36,6 +36,7 @@ pub(super) async fn serve(settings: &Settings, address: &Zoned) -> Result<(), Fa
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
         _ = hang_up.recv() => {}
+        () = super::input_ends(settings.args.ends_with_input) => {}
     }
     let seconds = started.elapsed().as_secs_f64();
     say(format!("ended: kernel for {seconds:.1} s\n{}", report::served(&tallies)).trim_end());

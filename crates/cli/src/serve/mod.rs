@@ -27,6 +27,7 @@ use lease::Leased;
 use running::Running;
 use services::Services;
 use settings::Settings;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -168,6 +169,9 @@ pub struct Args {
     /// as Prometheus reads it; any user of the host may ask
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub metrics: Option<u16>,
+    /// End as by a signal when standard input ends: so does a server with the program that has started it
+    #[arg(long, hide = true)]
+    pub ends_with_input: bool,
     // Last, as its heading is that of all that follows.
     #[command(flatten)]
     pub choices: crate::choices::Choices,
@@ -255,6 +259,21 @@ impl Ends {
     }
 }
 
+/// Waits for the end of standard input, if that is `asked` for; else for ever.
+async fn input_ends(asked: bool) {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    if asked {
+        // Not a thread of the runtime, which would be waited for.
+        std::thread::spawn(move || {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            let _ = tell.send(());
+        });
+        let _ = told.await;
+    } else {
+        std::future::pending().await
+    }
+}
+
 fn listen(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|e| Failure::refused(format!("cannot wait for signals: {e}")))
 }
@@ -292,6 +311,7 @@ async fn until_the_end(
         }
     });
     let mut look = tokio::time::interval(LOOK);
+    let mut input = std::pin::pin!(input_ends(settings.args.ends_with_input));
     loop {
         tokio::select! {
             biased;
@@ -300,6 +320,7 @@ async fn until_the_end(
                 say(report::ready_line(running, settings));
             }
             () = ends.one() => return Ok(()),
+            () = &mut input => return Ok(()),
             _ = user.recv() => {
                 if settings.stats.is_none() {
                     say(report::summary(running, settings, "so far").trim_end());

@@ -152,7 +152,9 @@ fn serve(place: &Path) -> Command {
     let program = std::env::current_exe().unwrap_or_else(|_| "anabranch".into());
     let mut command = Command::new(program);
     command.args(["serve", "--http", &PORT.to_string(), "--root"]).arg(place);
-    command.env("XDG_RUNTIME_DIR", place).stdin(Stdio::null());
+    // However this process ends, its end of the pipe is closed then.
+    command.arg("--ends-with-input").stdin(Stdio::piped());
+    command.env("XDG_RUNTIME_DIR", place);
     command
 }
 
