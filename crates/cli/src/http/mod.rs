@@ -40,12 +40,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a client may take nothing of an answer. It is longer, for slow ones: room is told of only when
 /// much of what was written is acknowledged.
 const UNREAD: Duration = Duration::from_secs(300);
+/// What may be done, with uploads and without.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, PUT, POST, OPTIONS");
+const READING: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
 
 /// What is served.
 pub trait Site: Send + Sync + 'static {
     /// The answer to a GET of `uri`, or a HEAD: `wants_body` says which.
     fn page(&self, uri: &Uri, fields: &HeaderMap, wants_body: bool) -> Response<Body>;
+
+    /// May clients upload anything?
+    fn takes_uploads(&self) -> bool {
+        true
+    }
 }
 
 /// Serves requests on one connection until either end closes it.
@@ -132,21 +139,22 @@ async fn answer(
     timer: &impl Timer,
 ) -> Response<Body> {
     Tally::add(&tally.served, 1);
+    let methods = if site.takes_uploads() { METHODS } else { READING };
     let mut response = match *request.method() {
         _ if !has_host(&request) => {
             text(StatusCode::BAD_REQUEST, "a request of HTTP/1.1 has one Host field\n")
         }
         Method::GET => site.page(request.uri(), request.headers(), true),
         Method::HEAD => site.page(request.uri(), request.headers(), false),
-        Method::PUT | Method::POST => upload(request, &tally, timer).await,
+        Method::PUT | Method::POST if site.takes_uploads() => upload(request, &tally, timer).await,
         Method::OPTIONS => {
             let mut response = text(StatusCode::NO_CONTENT, "");
-            response.headers_mut().insert(header::ALLOW, METHODS);
+            response.headers_mut().insert(header::ALLOW, methods);
             response
         }
         _ => {
             let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
-            response.headers_mut().insert(header::ALLOW, METHODS);
+            response.headers_mut().insert(header::ALLOW, methods);
             response
         }
     };

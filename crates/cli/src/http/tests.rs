@@ -394,6 +394,35 @@ fn connections_are_kept_and_requests_may_come_at_once() {
     assert_eq!(answer.matches("0123456789").count(), 20);
 }
 
+/// Before, who may ask for metrics might have the server digest as much as he liked.
+#[test]
+fn a_site_without_uploads_takes_none() {
+    struct Plain;
+    impl Site for Plain {
+        fn page(&self, _: &Uri, _: &HeaderMap, _: bool) -> Response<Body> {
+            text(StatusCode::OK, "plain")
+        }
+        fn takes_uploads(&self) -> bool {
+            false
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(async {
+        for (method, status) in [("GET", 200), ("POST", 405), ("PUT", 405), ("OPTIONS", 204)] {
+            let (ours, mut theirs) = duplex(10_000);
+            let server = tokio::spawn(serve(ours, Arc::new(Plain), Arc::new(Tally::default())));
+            let ask = format!("{method} / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc");
+            theirs.write_all(ask.as_bytes()).await.expect("write");
+            theirs.shutdown().await.expect("shutdown");
+            let mut answer = String::new();
+            theirs.read_to_string(&mut answer).await.expect("read");
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{method}: {answer}");
+            assert!(!answer.contains("PUT, POST"), "{method}: {answer}");
+            let _ = server.await.expect("no panic");
+        }
+    });
+}
+
 #[test]
 fn other_methods_and_nonsense() {
     let place = site();

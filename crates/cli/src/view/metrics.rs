@@ -48,6 +48,10 @@ impl Site for Metrics {
         response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(TEXT));
         response
     }
+
+    fn takes_uploads(&self) -> bool {
+        false
+    }
 }
 
 /// Metrics of one name: what they are called and mean, and the values by their labels.
