@@ -14,12 +14,12 @@
 //! # }
 //! ```
 
-use crate::addresses::{Cidr, Route};
+use crate::addresses::Cidr;
 use crate::host::Host;
 use crate::servers::{Origin, server};
 use crate::{Stack, UdpSocket};
 use ::dhcp::v4::{CLIENT_PORT, Client, Config, SERVER_PORT};
-pub use ::dhcp::v4::{Event, Lease, Lost};
+pub use ::dhcp::v4::{Event, Lease, Lost, Route};
 use platform::thread;
 use service::{LOOK, Line, Service, Shared};
 use std::collections::VecDeque;
@@ -28,11 +28,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use trial::Trial;
+use ways::Ways;
 use wire::{EthernetAddress, Instant};
 
 mod service;
 mod trial;
 mod v6;
+mod ways;
 
 pub use v6::Dhcp6;
 
@@ -79,8 +81,8 @@ struct Held {
 
 /// A DHCP client of one interface. Dropping it gives the address back.
 ///
-/// It adds the address that a server gives, and a default route by the first router if there
-/// is none, takes them away when they are lost, and tells of that as
+/// It adds the address that a server gives, and the routes that it says (RFC 3442), or else a default route by
+/// the first router, unless there is one; takes them away when they are lost, and tells of that as
 /// [`Host::watch`] tells of all changes. Where the address has no network (a mask of 32 bits, as
 /// clouds give it), the router is on the link all the same. Servers for names are among
 /// [`Host::dns_servers`] as long as there is a lease. It has port 68 of the stack.
@@ -133,8 +135,7 @@ impl Dhcp {
             line: Line::new(socket),
             shared: shared.clone(),
             trial: None,
-            route: None,
-            beyond: None,
+            ways: Ways::new(stack.host(), interface),
             added: false,
         };
         Service::spawn("ana-dhcp", &shared, move || worker.run()).map(Dhcp)
@@ -168,10 +169,8 @@ struct Worker {
     shared: Arc<Shared<Held>>,
     /// The address that others are asked for, or told of.
     trial: Option<Trial>,
-    /// The route that came with the lease.
-    route: Option<Route>,
-    /// Its router, if that is on the link only because the lease says so.
-    beyond: Option<Ipv4Addr>,
+    /// The routes that came with the lease.
+    ways: Ways,
     /// The lease's address is on the interface because of the lease.
     added: bool,
 }
@@ -273,7 +272,7 @@ impl Worker {
         let mut trial = self.trial.take().unwrap_or_else(|| self.trial_of(lease.address));
         trial.is_ours(self.line.now());
         self.trial = Some(trial);
-        self.route_by(lease);
+        self.ways.follow(lease);
     }
 
     /// A server may say another mask, or another router.
@@ -281,47 +280,12 @@ impl Worker {
         if let (true, Ok(cidr)) = (self.added, Cidr::new(lease.address, lease.prefix)) {
             self.host.set_prefix(self.interface, cidr);
         }
-        self.route_by(lease);
-    }
-
-    /// What has no other way goes by the lease's first router, unless somebody else has said by
-    /// which. A server may say another one when the lease is renewed. A router of an address
-    /// without a network is a neighbour by that alone.
-    fn route_by(&mut self, lease: &Lease) {
-        let router = lease.routers.first().copied();
-        let wanted = router.and_then(|router| format!("default via {router}").parse().ok());
-        let beyond = router.filter(|_| lease.prefix == 32);
-        if self.route.is_some() && (self.route, self.beyond) == (wanted, beyond) {
-            return;
-        }
-        self.take_route();
-        let is_default = |route: &Route| {
-            let config = route.config();
-            config.prefix == 0 && config.network.is_v4()
-        };
-        if self.host.routes().iter().any(is_default) {
-            return;
-        }
-        if let Some(router) = beyond {
-            self.host.set_on_link(self.interface, router, true);
-        }
-        self.beyond = beyond;
-        self.route = wanted.filter(|route| self.host.add_route(*route).is_ok());
-    }
-
-    /// Takes the route that came with the lease away.
-    fn take_route(&mut self) {
-        if let Some(route) = self.route.take() {
-            let _ = self.host.remove_route(route);
-        }
-        if let Some(router) = self.beyond.take() {
-            self.host.set_on_link(self.interface, router, false);
-        }
+        self.ways.follow(lease);
     }
 
     fn lost(&mut self, address: Ipv4Addr) {
         self.trial = None;
-        self.take_route();
+        self.ways.take();
         if std::mem::take(&mut self.added) {
             // Somebody else may have taken it away.
             let _ = self.host.remove_address(address.into());

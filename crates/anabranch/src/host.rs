@@ -34,7 +34,7 @@ use crate::Prefix;
 use crate::addresses::{Cidr, Route};
 use crate::servers::Origin;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::{Address, EthernetAddress};
@@ -197,10 +197,10 @@ impl Host {
         self.0.set_prefix(interface, address);
     }
 
-    /// Is a host on the link of an interface, whatever networks that has? (DHCP says so of the router
-    /// of an address without a network.)
-    pub(crate) fn set_on_link(&self, interface: usize, address: Ipv4Addr, is_there: bool) {
-        self.0.set_on_link(interface, address, is_there);
+    /// Is a network on the link of an interface, whatever networks that has? (DHCP says so of the router
+    /// of an address without a network, and of others.)
+    pub(crate) fn set_on_link(&self, interface: usize, network: Prefix, is_there: bool) {
+        self.0.set_on_link(interface, network, is_there);
     }
 
     /// Takes an address away from the interface that has it, and the routes whose routers

@@ -9,7 +9,7 @@ use net::discovery::{Dad, Given, Lifetimes, MAX_LIMITED};
 use net::{Config, Discovery};
 use platform::{Clock, Mutex};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
@@ -262,15 +262,14 @@ impl Held {
     }
 
     /// A host is on the link of an interface, or is no longer.
-    pub(super) fn set_on_link(&self, index: usize, address: Ipv4Addr, is_there: bool) {
+    pub(super) fn set_on_link(&self, index: usize, network: Prefix, is_there: bool) {
         let Ok(interface) = u16::try_from(index) else { return };
-        let known = (interface, Address::from(address), 32);
+        let known = (interface, Address::from(network.network()), network.bits());
         // Nothing of it is refused.
         let _ = self.change(|config| {
             config.on_link.retain(|other| *other != known);
             config.on_link.extend(is_there.then_some(known));
-            let prefix = Prefix::new(address, 32).ok();
-            Ok(prefix.map(|prefix| Event::OnLink(index, prefix, is_there)).into_iter().collect())
+            Ok(vec![Event::OnLink(index, network, is_there)])
         });
     }
 

@@ -245,3 +245,53 @@ fn an_address_without_a_network_has_a_way_out() {
         assert!(error.is_err(), "{organization}: the router is a neighbour no longer");
     }
 }
+
+/// RFC 3442: the routes that the server says count, and its router does not. Before, they were not asked for.
+#[test]
+fn the_routes_of_a_server_are_taken_and_given_back() {
+    // Together, for a lease is renewed after two seconds.
+    std::thread::scope(|scope| {
+        for organization in Organization::all() {
+            scope.spawn(move || routes_are_taken_and_given_back(organization));
+        }
+    });
+}
+
+fn routes_are_taken_and_given_back(organization: Organization) {
+    let (server, client, socket) = hosts(organization);
+    for address in ["192.0.2.7/32", "198.51.100.7/32"] {
+        server.host().add_address(0, address.parse().expect("one")).expect("added");
+    }
+    let options = Options::default().with_check(Duration::from_millis(20));
+    let dhcp = Dhcp::start_with(&client, 0, options).expect("a client");
+    for (kind, answers) in [(1, 2), (3, 5)] {
+        let (question, _) = asked(&socket, kind);
+        let wanted = question.windows(2).position(|w| w == [55, 9]).expect("a list of options");
+        let place = |code| question[wanted + 2..].iter().position(|of| *of == code);
+        assert!(place(121) < place(3) && place(121).is_some(), "{organization}");
+        // Of four seconds: it asks again after two.
+        let mut answer = answer_with(&question, answers, 4, 9);
+        let end = answer.pop();
+        answer.extend([121, 16, 24, 192, 0, 2, 10, 0, 0, 1, 24, 198, 51, 100, 0, 0, 0, 0]);
+        answer.extend(end);
+        socket.send_to(&answer, "255.255.255.255:68").expect("send");
+    }
+    let lease = dhcp.wait(PATIENCE).expect("an address");
+    assert_eq!((lease.routers.len(), lease.routes.len()), (0, 2), "{organization}");
+    let routes = || client.host().routes().iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(routes(), ["192.0.2.0/24 via 10.0.0.1"], "{organization}");
+    let ours = UdpSocket::bind(&client, "10.0.0.50:7").expect("bind");
+    for far in ["192.0.2.7:7", "198.51.100.7:7"] {
+        let there = UdpSocket::bind(&server, far).expect("bind");
+        there.set_read_timeout(Some(PATIENCE)).expect("a time");
+        ours.send_to(b"there?", far).expect("there is a way");
+        assert_eq!(there.recv_from(&mut [0; 16]).expect("it comes").0, 6, "{organization}");
+    }
+    // The server changes its mind.
+    let (renewal, _) = asked(&socket, 3);
+    socket.send_to(&answer_with(&renewal, 5, 3600, 1), "10.0.0.50:68").expect("send");
+    while !matches!(dhcp.next(PATIENCE).expect("an event"), Event::Renewed(_)) {}
+    assert_eq!(routes(), ["default via 10.0.0.1"], "{organization}");
+    drop(dhcp);
+    assert_eq!(routes().len(), 0, "{organization}");
+}

@@ -1,7 +1,7 @@
 //! [`Leased`]: `serve --dhcp`, an address from a server.
 
 use crate::failure::Failure;
-use anabranch::dhcp::{Dhcp, Event, Lease, Lost};
+use anabranch::dhcp::{Dhcp, Event, Lease, Lost, Route};
 use anabranch::{Cidr, Stack};
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,14 @@ fn sentence(event: &Event) -> String {
     }
 }
 
+fn way(route: &Route) -> String {
+    let Route { network, prefix, router } = route;
+    match router {
+        Some(router) => format!("{network}/{prefix} via {router}"),
+        None => format!("{network}/{prefix} on the link"),
+    }
+}
+
 fn lease_of(lease: &Lease) -> String {
     let list = |addresses: &[std::net::Ipv4Addr]| match addresses {
         [] => "none".to_owned(),
@@ -87,6 +95,10 @@ fn lease_of(lease: &Lease) -> String {
         None => "for ever".to_owned(),
     };
     let Lease { address, prefix, server, .. } = lease;
-    let (routers, dns) = (list(&lease.routers), list(&lease.dns));
-    format!("{address}/{prefix} of {server} {time}, routers: {routers}, servers for names: {dns}")
+    let dns = list(&lease.dns);
+    let ways = match &lease.routes[..] {
+        [] => format!("routers: {}", list(&lease.routers)),
+        routes => format!("routes: {}", routes.iter().map(way).collect::<Vec<_>>().join(", ")),
+    };
+    format!("{address}/{prefix} of {server} {time}, {ways}, servers for names: {dns}")
 }

@@ -1,6 +1,6 @@
 //! [`Lease`]: what a server gives, made sense of.
 
-use super::message::{Message, is_host};
+use super::message::{Message, Route, is_host};
 use crate::Ignored;
 use std::net::Ipv4Addr;
 use wire::Instant;
@@ -16,6 +16,9 @@ pub struct Lease {
     /// Routers on the network, the best first. Where the prefix has 32 bits, no other host is in
     /// the network, and they are whatever hosts the server says: the link has them.
     pub routers: Vec<Ipv4Addr>,
+    /// The ways to other networks, if the server says them one by one (RFC 3442): then there are no `routers`. A
+    /// router is on the network, or on one that is said to be on the link.
+    pub routes: Vec<Route>,
     /// Servers for names, the best first.
     pub dns: Vec<Ipv4Addr>,
     /// Bytes of the link's largest datagram, if the server says it: 576 at least.
@@ -70,10 +73,24 @@ impl Lease {
             let is_in_network = (router.to_bits() ^ address.to_bits()) & !host == 0;
             (is_in_network || (prefix == 32 && is_host(**router))) && **router != address
         };
+        let routers = match options.routes {
+            //= RFC 3442: "MUST ignore the Router option"
+            Some(_) => Vec::new(),
+            None => options.routers.iter().filter(on_link).copied().collect(),
+        };
+        let all = options.routes.as_deref().unwrap_or_default();
+        let is_beside = |router: &Ipv4Addr| {
+            *router != address && is_host(*router) && all.iter().any(|route| route.links(*router))
+        };
+        let usable = |route: &&Route| match route.router {
+            None => is_link(route),
+            Some(router) => on_link(&&router) || is_beside(&router),
+        };
         Ok(Lease {
             address,
             prefix,
-            routers: options.routers.iter().filter(on_link).copied().collect(),
+            routers,
+            routes: all.iter().filter(usable).copied().collect(),
             dns: options.dns.clone(),
             mtu: options.mtu.filter(|mtu| *mtu >= 576),
             server,
@@ -82,6 +99,20 @@ impl Lease {
             rebinding,
             end,
         })
+    }
+}
+
+/// Can the network be on the link? More than 2^24 hosts would hide what is behind routers.
+fn is_link(route: &Route) -> bool {
+    route.prefix >= 8 && is_host(route.network)
+}
+
+impl Route {
+    /// Does it say that this host is on the link?
+    pub fn links(&self, host: Ipv4Addr) -> bool {
+        let beyond = u32::MAX.checked_shr(self.prefix.into()).unwrap_or(0);
+        let is_in = (host.to_bits() ^ self.network.to_bits()) & !beyond == 0;
+        self.router.is_none() && is_link(self) && is_in
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Message`]: its fields (RFC 2131 2) and options (RFC 2132, RFC 3396).
+//! [`Message`]: its fields (RFC 2131 2) and options (RFC 2132, RFC 3396, RFC 3442).
 
 use crate::Ignored;
 use std::borrow::Cow;
@@ -14,6 +14,8 @@ const SHORTEST: usize = 300;
 const LARGEST: u16 = 1472;
 /// The most routers, or servers for names, that are kept.
 const MOST: usize = 8;
+/// The most routes that are kept.
+const MOST_ROUTES: usize = 32;
 
 /// What a message is for (RFC 2132 9.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,17 @@ impl Kind {
     }
 }
 
+/// A way to a network (RFC 3442).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The network's first address.
+    pub network: Ipv4Addr,
+    /// Length of its prefix, bits.
+    pub prefix: u8,
+    /// By which router; `None`: the network is on the link.
+    pub router: Option<Ipv4Addr>,
+}
+
 /// The options that the client reads or writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -67,6 +80,8 @@ pub struct Options {
     pub mask: Option<Ipv4Addr>,
     /// 3: routers, the best first; eight at most.
     pub routers: Vec<Ipv4Addr>,
+    /// 121: routes, which count in place of the routers; 32 at most. `None` also if they make no sense.
+    pub routes: Option<Vec<Route>>,
     /// 6: servers for names, the best first; eight at most.
     pub dns: Vec<Ipv4Addr>,
     /// 26: bytes of the link's largest datagram.
@@ -150,7 +165,8 @@ impl Message {
         put(&mut bytes, 53, &[self.kind as u8]);
         self.options.emit(&mut bytes);
         if matches!(self.kind, Kind::Discover | Kind::Request) {
-            put(&mut bytes, 55, &[1, 3, 6, 26, 51, 54, 58, 59]);
+            //= RFC 3442: routes are asked for before routers
+            put(&mut bytes, 55, &[1, 121, 3, 6, 26, 51, 54, 58, 59]);
             put(&mut bytes, 57, &LARGEST.to_be_bytes());
         }
         bytes.push(255);
@@ -222,6 +238,7 @@ impl Options {
             rebinding: number(59)?,
             mask: address(1)?,
             routers: list(3)?,
+            routes: found.get(&121).and_then(|value| routes(value)),
             dns: list(6)?,
             mtu: fixed(26, 2)?.map(|v| u16::from_be_bytes([v[0], v[1]])),
             host_name: text(12),
@@ -244,12 +261,40 @@ impl Options {
                 put(bytes, code, &octets);
             }
         }
+        if let Some(routes) = &self.routes {
+            put(bytes, 121, &routes.iter().flat_map(written).collect::<Vec<u8>>());
+        }
         self.mtu.iter().for_each(|mtu| put(bytes, 26, &mtu.to_be_bytes()));
         for (code, text) in [(12, &self.host_name), (56, &self.text)] {
             text.iter().for_each(|text| put(bytes, code, text.as_bytes()));
         }
         self.client_id.iter().for_each(|id| put(bytes, 61, id));
     }
+}
+
+/// The routes of option 121: the length of a prefix, as many octets of the network as that has, and the router.
+fn routes(mut value: &[u8]) -> Option<Vec<Route>> {
+    let mut routes = Vec::new();
+    while let [prefix @ 0..=32, rest @ ..] = value {
+        let (network, rest) = rest.split_at_checked(prefix.div_ceil(8).into())?;
+        let (router, rest) = rest.split_first_chunk::<4>()?;
+        let mut octets = [0; 4];
+        octets[..network.len()].copy_from_slice(network);
+        let host = u32::MAX.checked_shr((*prefix).into()).unwrap_or(0);
+        let network = Ipv4Addr::from_bits(u32::from_be_bytes(octets) & !host);
+        let router = Some(Ipv4Addr::from(*router)).filter(|router| !router.is_unspecified());
+        routes.push(Route { network, prefix: *prefix, router });
+        value = rest;
+    }
+    routes.truncate(MOST_ROUTES);
+    value.is_empty().then_some(routes)
+}
+
+fn written(route: &Route) -> Vec<u8> {
+    let octets = route.network.octets();
+    let network = &octets[..route.prefix.div_ceil(8).into()];
+    let router = route.router.unwrap_or(Ipv4Addr::UNSPECIFIED).octets();
+    [&[route.prefix], network, &router].concat()
 }
 
 /// Can it be a host's address?

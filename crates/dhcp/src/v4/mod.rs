@@ -6,7 +6,7 @@ mod message;
 
 pub use lease::Lease;
 pub use machine::{Client, Config, Event, Lost, State, Transmit};
-pub use message::{Kind, Message, Options};
+pub use message::{Kind, Message, Options, Route};
 
 /// The client's port.
 pub const CLIENT_PORT: u16 = 68;

@@ -1,3 +1,4 @@
+use super::super::message::Route;
 use super::super::message::tests::{from_server, offer};
 use super::*;
 
@@ -332,6 +333,35 @@ fn an_address_without_a_network_has_a_router_beyond_it() {
     world.say(Kind::Ack, alone).expect("an address");
     let Some(Event::Acquired(lease)) = world.event() else { panic!("no address") };
     assert_eq!((lease.prefix, lease.routers), (32, vec![SERVER]), "and we are none");
+}
+
+/// RFC 3442: routes count in place of routers. One that goes by what is not on the link does not count, nor one that
+/// says that half of the world is.
+#[test]
+fn routes_count_in_place_of_routers() {
+    let mut world = World::new(|_| ());
+    world.due();
+    world.said();
+    let route = |network: [u8; 4], prefix, router: Option<[u8; 4]>| Route {
+        network: network.into(),
+        prefix,
+        router: router.map(Ipv4Addr::from),
+    };
+    let by = SERVER.octets();
+    let (all, beside) = (route([0; 4], 0, Some(by)), route([192, 0, 2, 1], 32, None));
+    let next = route([198, 51, 100, 0], 24, Some([192, 0, 2, 1]));
+    let said = |message: &mut Message| {
+        let far = route([198, 18, 0, 0], 15, Some([203, 0, 113, 1]));
+        let ours = route([198, 18, 0, 0], 15, Some(GIVEN.octets()));
+        let half = route([128, 0, 0, 0], 1, None);
+        message.options.routers = vec![SERVER];
+        message.options.routes = Some(vec![all, far, beside, ours, next, half]);
+    };
+    world.say(Kind::Offer, said).expect("an offer");
+    world.said();
+    world.say(Kind::Ack, said).expect("an address");
+    let Some(Event::Acquired(lease)) = world.event() else { panic!("no address") };
+    assert_eq!((lease.routers, lease.routes), (vec![], vec![all, beside, next]));
 }
 
 /// A lease that is over before it is known that nobody else has the address.

@@ -41,6 +41,44 @@ fn what_is_written_is_read() {
     assert!(from_server(&offer()).len() >= 300);
 }
 
+fn route(network: [u8; 4], prefix: u8, router: [u8; 4]) -> Route {
+    let router = Some(router).filter(|router| *router != [0; 4]).map(Ipv4Addr::from);
+    Route { network: network.into(), prefix, router }
+}
+
+/// RFC 3442: of the network as many octets as its prefix has, and what is beyond that counts for nothing.
+#[test]
+fn routes_are_read_and_what_makes_no_sense_is_none() {
+    let mut message = offer();
+    message.options.routes = Some(vec![
+        route([0; 4], 0, [10, 0, 0, 1]),
+        route([10, 0, 0, 0], 8, [10, 0, 0, 2]),
+        route([172, 16, 0, 0], 12, [0; 4]),
+        route([192, 0, 2, 128], 25, [10, 0, 0, 3]),
+        route([192, 0, 2, 7], 32, [10, 0, 0, 4]),
+    ]);
+    let bytes = from_server(&message);
+    let option = [0, 10, 0, 0, 1, 8, 10, 10, 0, 0, 2, 12, 172, 16, 0, 0, 0, 0, 25, 192, 0, 2, 128];
+    assert!(bytes.windows(option.len()).any(|window| window == option));
+    assert_eq!(Message::parse(&bytes), Ok(message));
+
+    let read = |option: &[u8]| {
+        let mut bytes = from_server(&offer());
+        bytes.truncate(240);
+        bytes.extend([53, 1, 2, 121, option.len() as u8]);
+        bytes.extend(option);
+        Message::parse(&bytes).expect("an offer").options.routes
+    };
+    assert_eq!(
+        read(&[9, 10, 255, 10, 0, 0, 1]),
+        Some(vec![route([10, 128, 0, 0], 9, [10, 0, 0, 1])])
+    );
+    for wrong in [&[33, 1, 2, 3, 4, 5, 10, 0, 0, 1][..], &[24, 192, 0], &[0, 10, 0, 0], &[8, 10]] {
+        assert_eq!(read(wrong), None, "{wrong:?}");
+    }
+    assert_eq!(read(&[0, 10, 0, 0, 1].repeat(51)).map(|routes| routes.len()), Some(MOST_ROUTES));
+}
+
 #[test]
 fn options_go_on_in_the_fields_of_names() {
     // RFC 2131 2/1
