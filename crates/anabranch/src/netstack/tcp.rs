@@ -142,6 +142,20 @@ impl TcpSession {
         self.stream.0.socket.wake_all();
     }
 
+    /// How many bytes a write takes now, by its rates, too; as [`TcpStream::poll_write_room`].
+    ///
+    /// # Errors
+    /// As writing to the stream. That the session has had all that it may is an error of writing only.
+    pub fn poll_write_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let allowed = self.meter().poll_room(Some(cx), Way::ToPeer, usize::MAX);
+        let allowed = ready!(allowed).unwrap_or(usize::MAX);
+        let room = self.stream.poll_write_room(cx);
+        if room.is_pending() {
+            self.meter().watch(cx, Way::ToPeer);
+        }
+        room.map_ok(|room| room.min(allowed))
+    }
+
     /// Waits until nothing has gone either way for longer than [`Rates::idle`] permits, and says so, as
     /// reading and writing then do. It is for who may neither read nor write meanwhile: one that carries
     /// bytes onward waits for the other end alone once the peer has closed its half. It keeps nothing of

@@ -205,6 +205,11 @@ impl Shared {
         Poll::Ready(Ok(n))
     }
 
+    /// How many bytes [`Shared::poll_write`] takes now.
+    pub(crate) fn poll_write_room(&self, cx: &Context<'_>) -> Poll<io::Result<usize>> {
+        self.socket.poll_room(Some(cx)).map_ok(|limits| limits.room.min(WRITE))
+    }
+
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let mut wakes = Vec::new();
         if matches!(how, Shutdown::Read | Shutdown::Both) {

@@ -249,6 +249,15 @@ impl TcpStream {
         self.0.socket.poll_ready(cx, false, true).map(|_| Ok(()))
     }
 
+    /// How many bytes a write takes now; waits until it is one at least. Who carries bytes from elsewhere and reads no
+    /// more of them there than find room here holds none himself.
+    ///
+    /// # Errors
+    /// As writing.
+    pub fn poll_write_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        self.0.poll_write_room(cx)
+    }
+
     /// Reads what there is, and does not wait.
     ///
     /// # Errors

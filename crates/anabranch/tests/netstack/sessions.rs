@@ -1,7 +1,7 @@
 //! What sessions count, and what they are kept within.
 
 use super::{CLIENT, block_on, client, wire};
-use anabranch::netstack::{Limits, Rates};
+use anabranch::netstack::{Limits, Rates, TcpSession};
 use anabranch::tokio::{TcpStream, UdpSocket};
 use anabranch::{Netstack, Prefix, Stack};
 use std::io::ErrorKind;
@@ -121,6 +121,44 @@ fn a_session_ends_when_it_has_carried_enough() {
         assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
         here.set_rates(Rates::default());
         here.read_exact(&mut [0; 14_000]).await.expect("the rest");
+    });
+}
+
+/// Nobody reads: a session takes what it says that it has room for, and says nothing once there is none. One that
+/// may carry only so much has room for no more.
+#[test]
+fn a_session_says_how_much_it_takes() {
+    let (netstack, client) = pair(Rates::default());
+    block_on(async {
+        let mut there = TcpStream::connect(&client, "192.0.2.1:80").await.expect("connect");
+        let mut here = netstack.accept_tcp().await.expect("accept");
+        let mut taken = 0;
+        let soon = Duration::from_millis(300);
+        let room = |here: &TcpSession| {
+            let asked = std::future::poll_fn(|cx| here.poll_write_room(cx));
+            futures_util::FutureExt::now_or_never(asked).map(|room| room.expect("open"))
+        };
+        loop {
+            if let Some(room) = room(&here) {
+                assert_eq!(here.write(&vec![1; room]).await.expect("room"), room);
+                taken += room;
+                continue;
+            }
+            let waits = std::future::poll_fn(|cx| here.poll_write_room(cx));
+            if tokio::time::timeout(soon, waits).await.is_err() {
+                break;
+            }
+        }
+        assert!(taken > 100_000, "{taken}");
+        there.read_exact(&mut vec![0; taken]).await.expect("all of it");
+        std::future::poll_fn(|cx| here.poll_write_room(cx)).await.expect("room again");
+
+        here.set_rates(Rates::default().with_bytes(taken as u64 + 7));
+        assert_eq!(room(&here), Some(7));
+        here.write_all(&[2; 7]).await.expect("the last");
+        assert!(room(&here) > Some(0), "it is the next write that says why");
+        let error = here.write(&[0; 1]).await.expect_err("it had enough");
+        assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
     });
 }
 

@@ -371,7 +371,7 @@ async fn carry(
     let is_bounded = stream.rates().idle.is_some();
     let silence = stream.silence();
     tokio::select! {
-        carried = carry::carry(stream, onward) => carried,
+        carried = carry::carry(stream, onward, TcpSession::poll_write_room) => carried,
         error = silence, if is_bounded => Err(error),
     }
 }
