@@ -157,9 +157,8 @@ pub trait Connections<U> {
     /// there is none.
     fn allocate_port(&mut self, remote: Endpoint, fits: impl FnMut(u16) -> bool) -> Option<u16>;
 
-    /// Drops a port that came from [`Connections::allocate_port`] but cannot be
-    /// used: it does not come again while others to `remote` are in use.
-    fn discard_port(&mut self, remote: Endpoint);
+    /// Gives back a port that came from [`Connections::allocate_port`] but was not used.
+    fn release_port(&mut self, remote: Endpoint, port: u16);
 
     /// The names of all: for shutting down, and for statistics.
     fn ids(&self) -> Vec<ConnId>;

@@ -141,21 +141,10 @@ impl<S: BuildHasher<Hasher: Clone>> PortAllocator<S> {
         let destination = place.get_mut();
         destination.in_use = destination.in_use.saturating_sub(1);
         if destination.in_use == 0 {
+            // The counter goes on behind it.
             place.remove();
         } else {
             destination.freed.push_back(port);
-        }
-    }
-
-    /// Drops a port that came from [`PortAllocator::allocate`] but is not ours to
-    /// use: it is not handed out again while others to `remote` are in use.
-    pub fn discard(&mut self, remote: Endpoint) {
-        let Some(mut place) = self.find(remote) else { return };
-        let destination = place.get_mut();
-        destination.in_use = destination.in_use.saturating_sub(1);
-        if destination.in_use == 0 {
-            // The counter goes on behind it.
-            place.remove();
         }
     }
 

@@ -432,9 +432,9 @@ impl<U> Connections<U> for OwnedTable<U> {
         self.closed_flows.ports()?.allocate(remote, fits)
     }
 
-    fn discard_port(&mut self, remote: Endpoint) {
+    fn release_port(&mut self, remote: Endpoint, port: u16) {
         if let Some(ports) = self.closed_flows.ports() {
-            ports.discard(remote);
+            ports.release(remote, port);
         }
     }
 

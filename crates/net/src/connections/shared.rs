@@ -373,8 +373,8 @@ impl<L: RawLock, U: Send> Connections<U> for SharedRef<L, U> {
         self.table.ports.lock().allocate(remote, fits)
     }
 
-    fn discard_port(&mut self, remote: Endpoint) {
-        self.table.ports.lock().discard(remote);
+    fn release_port(&mut self, remote: Endpoint, port: u16) {
+        self.table.ports.lock().release(remote, port);
     }
 
     fn ids(&self) -> Vec<ConnId> {

@@ -130,12 +130,12 @@ fn ports_that_were_not_used_leave_nothing() {
     let mut allocator = PortAllocator::new(100, 200, std::hash::RandomState::new());
     for n in 0..10_000 {
         let remote = to(n);
-        allocator.allocate(remote, any).expect("free");
-        allocator.discard(remote);
+        let port = allocator.allocate(remote, any).expect("free");
+        allocator.release(remote, port);
     }
     assert_eq!(allocator.destinations(), 0);
     // Nor is what was tried given again at once.
     let one = allocator.allocate(to(1), any).expect("free");
-    allocator.discard(to(1));
+    allocator.release(to(1), one);
     assert_ne!(allocator.allocate(to(1), any), Some(one));
 }

@@ -142,14 +142,14 @@ impl<A: Application> Transport<A> {
                 Err(failed) => failed,
             };
             user = returned;
-            // An accepted connection has this flow: the port is taken, though not
-            // from us.
-            cx.conns.discard_port(remote);
+            // An accepted connection has this flow, or one from a fixed port, or the table is
+            // full: the port comes again.
+            cx.conns.release_port(remote, port);
             if error == OpenError::TableFull {
                 return Err((user, ConnectError::TableFull));
             }
         }
-        Err((user, ConnectError::InUse))
+        Err((user, ConnectError::NoPort))
     }
 
     /// The route to a peer that can be connected to.

@@ -60,3 +60,59 @@ fn without_time_stamps_it_is_not() {
     assert_eq!(host.domain.app.failed, [ConnectError::InUse]);
     assert_eq!(host.domain.time_wait_len(), 1);
 }
+
+/// Opens a connection to port 80 of the peer, from any port.
+fn open(host: &mut Host) {
+    host.call(Call::Connect { remote: end(PEER, 80), local: None, connection: () });
+}
+
+/// The peer refuses a connection.
+fn refuse(host: &mut Host, syn: &Header) {
+    let flags = Flags::RST.with(Flags::ACK);
+    let (port, ack) = (syn.source_port, syn.seq + 1);
+    let reset = Header { source_port: 80, destination_port: port, ..tcp_header(80, flags, 0, ack) };
+    host.take(&tcp_frame(&reset, b""));
+}
+
+/// Before, each connection that was not opened took a port away, for as long as any other to the
+/// same destination lasted: when the table had room again, there was no port left.
+#[test]
+fn a_full_table_uses_up_no_ports() {
+    let mut host = Host::new(|config| {
+        config.ephemeral_ports = (40_000, 40_009);
+        config.max_connections = 2;
+    });
+    let first = Call::Connect { remote: end(PEER, 80), local: None, connection: () };
+    let syn = parse_tcp(&host.call(first)[0]);
+    for _ in 0..100 {
+        open(&mut host);
+    }
+    assert_eq!(host.domain.connections().len(), 2);
+    assert!(host.domain.app.failed.iter().all(|error| *error == ConnectError::TableFull));
+    refuse(&mut host, &syn);
+    assert_eq!(host.domain.connections().len(), 1);
+    open(&mut host);
+    assert_eq!(host.domain.app.failed.len(), 99, "{:?}", host.domain.app.failed.last());
+}
+
+/// Before, a port that was tried while a connection from a fixed port had it did not come back with
+/// that one's end.
+#[test]
+fn a_port_that_a_fixed_one_had_comes_back() {
+    let mut host = Host::new(|config| config.ephemeral_ports = (40_000, 40_003));
+    open(&mut host);
+    let ours = host.domain.app.opened[0].1.local.port;
+    let fixed = |host: &mut Host, port| {
+        let local = Some(end(US, port));
+        let call = Call::Connect { remote: end(PEER, 80), local, connection: () };
+        parse_tcp(&host.call(call)[0])
+    };
+    let others = (40_000..40_004).filter(|port| *port != ours);
+    let syns: Vec<Header> = others.map(|port| fixed(&mut host, port)).collect();
+    open(&mut host);
+    assert_eq!((host.domain.connections().len(), host.domain.app.failed.len()), (4, 1));
+    syns.iter().for_each(|syn| refuse(&mut host, syn));
+    (0..3).for_each(|_| open(&mut host));
+    assert_eq!(host.domain.app.failed.len(), 1, "{:?}", host.domain.app.failed);
+    assert_eq!(host.domain.connections().len(), 4);
+}
