@@ -20,7 +20,7 @@ use crate::runtime::handle::{Family, Handle, refuse};
 use crate::runtime::processors::{Processors, Receivers};
 use crate::runtime::routing::Router;
 use crate::runtime::threads::Threads;
-use crate::runtime::transmitter::Share;
+use crate::runtime::transmitter::{Share, Transmitter};
 use crate::{Clock, Running, Setup, StartError};
 use crossbeam_utils::CachePadded;
 use device::Receive;
@@ -130,6 +130,13 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Group<L, A, C> {
     #[inline]
     fn blocked_by(&self) -> Blocked {
         self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// Has it more to do at once? No connection has a turn while so much of theirs waits for the
+    /// device.
+    #[inline]
+    fn has_more(&self, transmitter: &Transmitter) -> bool {
+        self.pending.load(Ordering::Relaxed) && transmitter.takes_more(&self.share)
     }
 }
 
@@ -382,9 +389,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
         let (mut busy, mut waits) = (false, false);
         for index in self.own(processor) {
             let group = &self.groups[index];
-            // No connection has a turn while so much of theirs waits for the device.
-            let pending =
-                group.pending.load(Ordering::Relaxed) && transmitter.takes_more(&group.share);
+            let pending = group.has_more(transmitter);
             let released = transmitter.has_room(&group.share, group.blocked_by())
                 || group.held_back.load(Ordering::Relaxed);
             if pending || released || group.deadline.load(Ordering::Relaxed) <= now {
@@ -392,7 +397,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
             }
             let held_back = group.held_back.load(Ordering::Relaxed);
             waits |= held_back;
-            busy |= group.pending.load(Ordering::Relaxed) && !held_back;
+            busy |= !held_back && group.has_more(transmitter);
         }
         if waits && !busy {
             // The thread that it waits for may need this processor.
@@ -423,7 +428,7 @@ impl<L: RawLock, A: Application, C: Connections<A::Connection>> Shared<L, A, C> 
                 || (most.is_none() && processor.transmitter.any_wait());
             let mut deadline = u64::MAX;
             for group in own.map(|index| &self.groups[index]) {
-                work |= group.pending.load(Ordering::Relaxed)
+                work |= group.has_more(&processor.transmitter)
                     || processor.transmitter.has_room(&group.share, group.blocked_by());
                 deadline = deadline.min(group.deadline.load(Ordering::Relaxed));
             }

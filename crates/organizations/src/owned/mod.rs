@@ -150,7 +150,8 @@ impl<A: Application> Owner<A> {
             timer.handed(std::mem::take(&mut self.handed));
             worker::transmit_counted(&mut self.queues.transmitters, &mut self.egress, timer);
             self.domain.counters.out_dropped += self.egress.trim() as u64;
-            more |= self.domain.may_go_on(&self.egress);
+            let goes_on = self.domain.may_go_on(&self.egress);
+            more |= goes_on;
             self.wake();
             timer.mark(Layer::Presentation);
             timer.end();
@@ -166,7 +167,9 @@ impl<A: Application> Owner<A> {
             if !more && self.egress.is_empty() && watch.looks_on(now) {
                 continue;
             }
-            worker::rest(!self.egress.is_empty(), more, timer, |most| self.sleep(most));
+            // No connection has a turn while so much of theirs waits for the device.
+            let busy = goes_on || (more && self.egress.room() > 0);
+            worker::rest(!self.egress.is_empty(), busy, timer, |most| self.sleep(most));
         }
     }
 

@@ -200,7 +200,7 @@ pub fn transmit_counted(
     if offered > 0 {
         timer.sent(offered - left);
         timer.mark(Layer::Transmit);
-        if left > 0 && left < offered {
+        if left < offered {
             FULL.with(|full| full.set(None));
         }
     }
