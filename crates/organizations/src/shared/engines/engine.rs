@@ -184,9 +184,10 @@ impl<W: Work, A: Application> Engine<W, A> {
     fn sleep(&mut self, most: Option<Duration>) {
         let Engine { engines, devices, index, work, .. } = self;
         let (control, index) = (&engines.control, *index);
-        let active = control.active();
+        // The number may have changed since the queues were dealt, while this engine was awake.
+        let dealt = devices.dealt();
         engines.shared.sleep(index, devices.receivers(), most, || {
-            (control.is_active(index) && work.has_news()) || control.active() != active
+            (control.is_active(index) && work.has_news()) || control.active() != dealt
         });
     }
 }
@@ -223,3 +224,6 @@ impl<A: Application, N: Fn(&Call<A>) + Send + Sync> Family<A> for Stack<A, N> {
         self.counters()
     }
 }
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests;

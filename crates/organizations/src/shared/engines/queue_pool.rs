@@ -87,6 +87,11 @@ impl Devices {
         }
     }
 
+    /// For how many engines its queues were dealt.
+    pub(crate) fn dealt(&self) -> u32 {
+        self.dealt
+    }
+
     /// Is a queue that is to be this engine's still another's?
     pub(crate) fn is_missing(&self) -> bool {
         self.missing
