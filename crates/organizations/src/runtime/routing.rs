@@ -6,11 +6,14 @@ use platform::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use wire::{Endpoint, FlowKey};
 
+/// With so many local ports for each unit, all have some left towards any destination for about as long.
+const MANY: usize = 64;
+
 /// Finds the units of calls, where each unit has connections of its own.
 pub(crate) struct Router {
     config: Arc<Config>,
     units: u16,
-    /// Active opens so far: units have them in turn.
+    /// Active opens so far: units, or the ports that steer to them, have them in turn.
     opened: AtomicUsize,
 }
 
@@ -26,15 +29,28 @@ impl Router {
     pub(crate) fn route<A: Application>(&self, call: Call<A>, to: impl FnMut(u16, Call<A>)) {
         let one = |call: &Call<A>| match call {
             Call::Notify(id) => id.unit,
-            // It answers for the host, or any does.
-            Call::Look => 0,
             Call::FlushUdp(socket) => A::bound_to(socket).map_or(0, |at| at.port % self.units),
             Call::Connect { remote, local: Some(local), .. } if local.port != 0 => {
                 self.unit_of(*local, *remote)
             }
-            _ => (self.opened.fetch_add(1, Ordering::Relaxed) % usize::from(self.units)) as u16,
+            Call::Connect { remote, local, .. } => self.next_to_open(*local, *remote),
+            // It answers for the host, or any does.
+            _ => 0,
         };
         each_or_one(call, self.units, one, to);
+    }
+
+    /// The unit that opens a connection from any port: each in turn, or, where ports are few, as
+    /// often as it has ports towards `remote`.
+    fn next_to_open(&self, local: Option<Endpoint>, remote: Endpoint) -> u16 {
+        let (nth, units) = (self.opened.fetch_add(1, Ordering::Relaxed), usize::from(self.units));
+        let (first, last) = self.config.ephemeral_ports;
+        let ports = usize::from(last.saturating_sub(first)) + 1;
+        if ports >= MANY * units {
+            return (nth % units) as u16;
+        }
+        let address = local.map_or(remote.address.unspecified(), |local| local.address);
+        self.unit_of(Endpoint { address, port: first + (nth % ports) as u16 }, remote)
     }
 
     /// The host's present configuration.

@@ -58,3 +58,26 @@ fn a_connection_with_both_ends_given_opens_where_it_steers_to() {
         assert_eq!(units(&router, call), [unit as u16]);
     }
 }
+
+/// Before, units had active opens in turn, whether a port of theirs was left or not: of 65,535 units
+/// with the usual 28,232 ports, two in three have none towards a destination, and the open failed.
+#[test]
+fn where_ports_are_few_units_open_as_often_as_they_have_some() {
+    for (ports, units) in [((40_000, 40_009), 4), ((32_768, 60_999), 4_096)] {
+        let mut config = Config::new(Vec::new(), 7);
+        config.ephemeral_ports = ports;
+        let router = Router::new(&Arc::new(config), units);
+        let unit = |port| {
+            let flow = FlowKey { local: end(1, port), remote: end(2, 80) };
+            router.config.steering.flow(&flow) as usize % units
+        };
+        let (mut opened, mut have) = (vec![0; units], vec![0; units]);
+        (ports.0..=ports.1).for_each(|port| have[unit(port)] += 1);
+        for _ in ports.0..=ports.1 {
+            let local = Some(end(1, 0));
+            let call = Call::Connect { remote: end(2, 80), local, connection: () };
+            self::units(&router, call).iter().for_each(|unit| opened[usize::from(*unit)] += 1);
+        }
+        assert_eq!(opened, have, "{units} units");
+    }
+}
