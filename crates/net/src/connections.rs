@@ -171,3 +171,6 @@ pub trait Connections<U> {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests;
