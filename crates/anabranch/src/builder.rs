@@ -360,7 +360,8 @@ impl Builder {
     /// what came and was not read, and themselves. Above three quarters of it each may have an eighth
     /// of what is left, each way. Above all of it what came out of order goes, data that would wait
     /// unread is refused though its window was told, and so are new connections, while established ones go on, with
-    /// 8 KiB each way. Default: a quarter of the machine's memory. Datagrams and fragments have bounds of their own.
+    /// 8 KiB each way. What is written before its connection has had a turn is not counted yet, 256 KiB a connection at
+    /// most. Default: a quarter of the machine's memory. Datagrams and fragments have bounds of their own.
     pub fn memory(mut self, bytes: usize) -> Builder {
         self.config.memory = bytes;
         self

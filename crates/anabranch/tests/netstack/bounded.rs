@@ -66,6 +66,16 @@ async fn carry(
 ) {
     let fills = writers.iter_mut().enumerate().map(|(n, stream)| fill(stream, n, 0));
     let taken = futures_util::future::join_all(fills).await;
+    read_the_rest(writers, readers, taken, (held, most)).await;
+}
+
+/// Looks how much of `most` bytes is held. Then all is read, and what was not taken is written.
+async fn read_the_rest(
+    writers: &mut [TcpStream],
+    readers: &mut [TcpStream],
+    taken: Vec<usize>,
+    (held, most): (impl Fn() -> usize, usize),
+) {
     assert!(held() <= most, "{} of {most}", held());
     assert!(held() > 4096 * CONNECTIONS, "{}: nothing was tried", held());
     let rest = writers.iter_mut().zip(taken).enumerate();
@@ -112,6 +122,34 @@ fn is_bounded(organization: Organization) {
 const MEMORY: usize = 1 << 20;
 /// What each may have beyond it: 8 KiB each way.
 const BEYOND: usize = 16 << 10;
+/// What units have not told of yet, two of them.
+const UNTOLD: usize = 2 * (128 << 10);
+/// Many times what one may have once half of them have filled the memory.
+const MUCH: usize = 256 << 10;
+/// Bytes that are written at a time, so that no more is ever under way to a connection.
+const PIECE: usize = 16 << 10;
+
+/// Writes to one after the other, and waits each time until it has had a turn, until none takes anything. What many
+/// write before the first has had its turn nobody has counted. Returns how many bytes each has taken.
+async fn fill_in_turns(writers: &mut [TcpStream]) -> Vec<usize> {
+    let mut taken = vec![0; writers.len()];
+    loop {
+        let before = taken.clone();
+        for (n, stream) in writers.iter().enumerate() {
+            let end = BYTES.min(taken[n] + PIECE);
+            let piece: Vec<u8> = (taken[n]..end).map(|at| byte(n, at)).collect();
+            if !piece.is_empty()
+                && let Ok(wrote) = stream.try_write(&piece)
+            {
+                taken[n] += wrote;
+                stream.info().await.expect("it had a turn");
+            }
+        }
+        if taken == before {
+            return taken;
+        }
+    }
+}
 
 fn writes_are_bounded(organization: Organization) {
     let processors = if organization.is_single() { 1 } else { 2 };
@@ -129,8 +167,18 @@ fn writes_are_bounded(organization: Organization) {
             there.push(connected.expect("connect"));
             here.push(accepted.expect("accept").0);
         }
-        let held = || server.memory();
-        carry(&mut here, &mut there, held, MEMORY + CONNECTIONS * BEYOND).await;
+        let (early, late) = here.split_at_mut(CONNECTIONS / 2);
+        let mut taken = fill_in_turns(early).await;
+        // Their last turn was when there was memory, and they know how much there is nevertheless.
+        for stream in late {
+            let n = taken.len();
+            let text: Vec<u8> = (0..MUCH).map(|at| byte(n, at)).collect();
+            let wrote = stream.try_write(&text).unwrap_or(0);
+            taken.push(wrote);
+            stream.info().await.expect("it had a turn");
+        }
+        let most = MEMORY + CONNECTIONS * BEYOND + UNTOLD;
+        read_the_rest(&mut here, &mut there, taken, (|| server.memory(), most)).await;
     });
 }
 
