@@ -2,16 +2,18 @@
 
 extern crate anabranch_organizations as organizations;
 
+mod common;
+
 use device::memory;
 use net::application::ConnectError;
-use net::{Application, Config, ConnId, Datagram, InterfaceConfig};
-use organizations::{Clock, Options, Running, Setup};
+use net::{Application, ConnId, Datagram};
+use organizations::Running;
 use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use tcp::{Events, Tcb};
-use wire::{Address, Endpoint, FlowKey};
+use wire::{Endpoint, FlowKey};
 
 /// Longer than anything takes that does not hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,25 +49,7 @@ impl Application for App {
 /// A stack on two processors, or on one.
 fn start(name: &str, processors: usize) -> Arc<dyn Running<App>> {
     let (device, _peer) = memory::pair(memory::Config::default().with_queues(processors));
-    let interface = InterfaceConfig {
-        is_ethernet: true,
-        ethernet: device.ethernet,
-        vlan: None,
-        addresses: vec![(Address::from(Ipv4Addr::new(10, 0, 0, 1)), 24)],
-        mtu: device.capabilities.mtu,
-        transmit_checksum: false,
-        segmentation: 0,
-    };
-    let setup = Setup {
-        config: Arc::new(Config::new(vec![interface], 0)),
-        devices: vec![device],
-        processors,
-        options: Options::default(),
-        application: Box::new(|_| App),
-        clock: Clock::start(),
-        instruments: None,
-    };
-    organizations::start(name, setup).expect("an organization").expect("it starts")
+    common::start(name, device, processors, || App)
 }
 
 #[test]

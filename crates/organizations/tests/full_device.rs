@@ -3,16 +3,18 @@
 
 extern crate anabranch_organizations as organizations;
 
-use device::{Batch, Transmit, memory};
+mod common;
+
+use device::{Batch, Medium, Transmit, memory};
 use net::application::ConnectError;
-use net::{Application, Config, Datagram, InterfaceConfig};
-use organizations::{Clock, Options, Running, Setup};
+use net::{Application, Datagram};
+use organizations::Running;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tcp::{Events, Tcb};
-use wire::{Address, Endpoint};
+use wire::Endpoint;
 
 struct App;
 
@@ -56,25 +58,9 @@ fn start(name: &str, processors: usize) -> (Arc<dyn Running<App>>, Arc<AtomicU64
     for queue in &mut device.queues {
         queue.transmit = Box::new(Full(asked.clone()));
     }
-    let interface = InterfaceConfig {
-        is_ethernet: false,
-        ethernet: device.ethernet,
-        vlan: None,
-        addresses: vec![(Address::from(Ipv4Addr::new(10, 0, 0, 1)), 24)],
-        mtu: device.capabilities.mtu,
-        transmit_checksum: false,
-        segmentation: 0,
-    };
-    let setup = Setup {
-        config: Arc::new(Config::new(vec![interface], 0)),
-        devices: vec![device],
-        processors,
-        options: Options::default(),
-        application: Box::new(|_| App),
-        clock: Clock::start(),
-        instruments: None,
-    };
-    let running = organizations::start(name, setup).expect("an organization").expect("it starts");
+    // Without addresses of a link, nobody has to be asked for one first.
+    device.capabilities.medium = Medium::Ip;
+    let running = common::start(name, device, processors, || App);
     (running, asked)
 }
 
