@@ -473,28 +473,3 @@ fn what_was_not_answered_is_told() {
         assert!((50..100).contains(&count), "{said}");
     });
 }
-
-/// Who tests stacks may have as many answers as he wants.
-#[test]
-fn the_limit_of_answers_is_set() {
-    isolated(|| {
-        let arguments = "--tap ana-test --answers-per-second 1000000 --metrics 9100";
-        let Some(server) = Server::start(arguments) else { return };
-        for _ in 0..2000 {
-            let error = TcpStream::connect((OURS, 9)).expect_err("a closed port");
-            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
-        }
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, 9100)).expect("connect");
-        let question = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-        stream.write_all(question).expect("write");
-        let mut page = String::new();
-        stream.read_to_string(&mut page).expect("read");
-        let count = |kind: &str| -> Option<u64> {
-            let name = format!("answers_{kind}{{kind=\"reset\"}} ");
-            page.lines().find_map(|line| line.split_once(&name)?.1.parse().ok())
-        };
-        // A SYN that waited long for its answer was sent again.
-        assert!(count("total") >= Some(2000) && count("limited_total") == Some(0), "{page}");
-        server.terminate();
-    });
-}

@@ -2,6 +2,7 @@
 //! paths (openat2(2), `RESOLVE_BENEATH`), so that neither `..` nor a symbolic
 //! link leaves the directory.
 
+use super::blocks::Blocks;
 use super::cache::Cache;
 use super::document::{Asked, Document, put};
 use super::{Body, Site, text};
@@ -30,6 +31,8 @@ pub struct Directory {
     path: PathBuf,
     /// Small files, by the paths of their URIs.
     cache: Cache,
+    /// Of the others, what is on its way.
+    blocks: Blocks,
 }
 
 /// The path of a URI: its segments, decoded, without those that say nothing.
@@ -93,7 +96,12 @@ impl Directory {
     pub fn open(path: &Path) -> io::Result<Directory> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Directory { root, path: path.canonicalize()?, cache: Cache::default() })
+        Ok(Directory {
+            root,
+            path: path.canonicalize()?,
+            cache: Cache::default(),
+            blocks: Blocks::default(),
+        })
     }
 
     /// Opens what is at `path` below the root.
@@ -139,6 +147,11 @@ impl Directory {
         Ok(Located::Directory(file))
     }
 
+    #[cfg(test)]
+    pub(super) fn blocks(&self) -> Blocks {
+        self.blocks.clone()
+    }
+
     fn find(
         &self,
         request: &Asked<'_>,
@@ -153,7 +166,9 @@ impl Directory {
                     Some(kept) => kept.answer(request),
                     None => {
                         let document = Document::of(&path, &metadata);
-                        document.answer(request, |start, len| Ok(Body::file(file, start, len)))
+                        document.answer(request, |start, len| {
+                            Ok(Body::file(&self.blocks, file, start, len))
+                        })
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! A web server on connections of any kind: pages of a [`Site`], and uploads,
 //! which are read, digested and thrown away.
 
+mod blocks;
 mod body;
 mod cache;
 mod directory;

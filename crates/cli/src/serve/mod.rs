@@ -101,12 +101,16 @@ pub struct Args {
     pub processors: Option<u16>,
     #[command(flatten)]
     pub congestion: crate::congestion::Congestion,
+    /// MiB of memory that connections may hold together, about, beside the
+    /// blocks of files that are sent (100 MiB or so for 1000 slow clients) [default: a quarter of the machine's]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(8..))]
+    pub memory: Option<u32>,
     /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
     /// services, to compare with
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1",
           conflicts_with_all = ["tap", "existing-tap", "xdp", "address", "dhcp", "slaac", "peer_address", "gateway",
                                 "add_address", "route", "dns",
-                                "organization", "processors", "congestion", "http_threads", "Choices", "vlan", "mac", "mtu", "no_offload", "answers_per_second",
+                                "organization", "processors", "congestion", "memory", "http_threads", "Choices", "vlan", "mac", "mtu", "no_offload", "answers_per_second",
                                 "fault", "pcap", "stats_json", "metrics"])]
     pub kernel: Option<Zoned>,
 

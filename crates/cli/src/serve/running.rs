@@ -200,6 +200,9 @@ fn start_stack(
     if let Some(gateway) = &args.gateway {
         builder = builder.gateway(gateway.address);
     }
+    if let Some(memory) = args.memory {
+        builder = builder.memory((memory as usize).saturating_mul(1 << 20));
+    }
     if let Some(vlan) = args.vlan {
         builder = builder.vlan(vlan);
     }
