@@ -35,7 +35,7 @@ impl Network {
     pub fn has(&self, address: IpAddr) -> bool {
         let same = |a: u128, b: u128, bits: u32| match u32::from(self.1) {
             0 => true,
-            prefix => (a ^ b) >> (bits - prefix.min(bits)) == 0,
+            prefix => (a ^ b) >> (bits - prefix) == 0,
         };
         match (self.0, address) {
             (IpAddr::V4(a), IpAddr::V4(b)) => same(a.to_bits().into(), b.to_bits().into(), 32),
@@ -46,13 +46,13 @@ impl Network {
 
     fn parse(text: &str) -> Option<Network> {
         let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address.parse().ok()?, prefix.parse().ok()?),
-            None => {
-                let address: IpAddr = text.parse().ok()?;
-                (address, if address.is_ipv4() { 32 } else { 128 })
-            }
+            Some((address, prefix)) => (address, Some(prefix.parse().ok()?)),
+            None => (text, None),
         };
-        Some(Network(address, prefix))
+        let address: IpAddr = address.parse().ok()?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefix: u8 = prefix.unwrap_or(bits);
+        (prefix <= bits).then_some(Network(address, prefix))
     }
 }
 
@@ -82,8 +82,13 @@ impl std::str::FromStr for Config {
         let (mut private, mut public, mut preshared) = (None, None, None);
         let (mut port, mut endpoint, mut keepalive) = (0, None, None);
         let (mut addresses, mut allowed) = (Vec::new(), Vec::new());
+        let mut peers = 0;
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
+            peers += u32::from(line.eq_ignore_ascii_case("[peer]"));
+            if peers > 1 {
+                return Err(format!("line {number}: there is one [Peer] here, and no second"));
+            }
             if line.is_empty() || line.starts_with('[') {
                 continue;
             }
@@ -97,7 +102,12 @@ impl std::str::FromStr for Config {
                 "publickey" => public = Some(key(value).ok_or_else(wrong)?),
                 "presharedkey" => preshared = Some(key(value).ok_or_else(wrong)?),
                 "listenport" => port = value.parse().map_err(|_| wrong())?,
-                "endpoint" => endpoint = Some(value.parse().map_err(|_| wrong())?),
+                "endpoint" => {
+                    let address = value.parse().map_err(|_| {
+                        format!("line {number}: write Endpoint as ADDRESS:PORT, without a name")
+                    })?;
+                    endpoint = Some(address);
+                }
                 "persistentkeepalive" => keepalive = Some(value.parse().map_err(|_| wrong())?),
                 "address" => addresses.extend(list().map(str::to_owned)),
                 "allowedips" => {

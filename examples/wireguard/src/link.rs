@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Network};
 use anabranch::device::custom::Packets;
+use boringtun::noise::errors::WireGuardError;
 use boringtun::noise::{Tunn, TunnResult};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -48,17 +49,33 @@ impl Link {
                     None => return,
                 },
                 got = self.outside.recv_from(&mut datagram) => {
-                    // What the system says of an earlier datagram is that one's loss.
-                    if let Ok((n, from)) = got {
+                    // What the system says of an earlier datagram is that one's loss. One of nothing is no
+                    // message: to boringtun it would ask for what waits for the peer.
+                    if let Ok((n @ 1.., from)) = got {
                         self.arrives(&datagram[..n], from, &mut scratch).await;
                     }
                 }
-                _ = tick.tick() => {
-                    if let TunnResult::WriteToNetwork(bytes) = self.noise.update_timers(&mut scratch) {
-                        send(&self.outside, bytes, self.peer).await;
-                    }
-                }
+                _ = tick.tick() => self.tick(&mut scratch).await,
             }
+        }
+    }
+
+    /// Some time has passed.
+    async fn tick(&mut self, scratch: &mut [u8]) {
+        let given_up = match self.noise.update_timers(scratch) {
+            TunnResult::WriteToNetwork(bytes) => {
+                return send(&self.outside, bytes, self.peer).await;
+            }
+            TunnResult::Err(WireGuardError::ConnectionExpired) => true,
+            _ => false,
+        };
+        // The peer has not answered for 90 s. Who keeps alive wants to be found once it is back.
+        if given_up
+            && self.noise.persistent_keepalive().is_some()
+            && let TunnResult::WriteToNetwork(bytes) =
+                self.noise.format_handshake_initiation(scratch, false)
+        {
+            send(&self.outside, bytes, self.peer).await;
         }
     }
 

@@ -1,9 +1,11 @@
 //! Two peers of ours over the host's loopback, and the kernel's WireGuard where it is there.
 
+use boringtun::noise::{Tunn, TunnResult};
 use boringtun::x25519::PublicKey;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
+use tokio::net::UdpSocket;
 use wireguard::config::{Config, new_key, to_text};
 use wireguard::{Peer, http};
 
@@ -93,6 +95,63 @@ async fn who_has_another_key_gets_nothing() {
     assert_eq!(server.stack.counters().packets_in, 0);
 }
 
+/// An empty datagram is no message of WireGuard's, and what waits for the peer is not sent to whoever
+/// sends one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_sends_nothing_gets_nothing() {
+    let all = async {
+        let (first, second) = files();
+        let (server, at) = served(&parse(&first)).await;
+        // What this sends waits in the tunnel: nobody knows yet where the peer is.
+        let stack = server.stack.clone();
+        tokio::spawn(async move { http::get(&stack, "10.66.0.2", "/").await.map(drop).is_ok() });
+        while server.stack.counters().packets_out == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let config = parse(&second(at));
+        let mut noise = Tunn::new(config.private_key, config.public_key, None, None, 1, None);
+        let outside = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        let (mut datagram, mut scratch) = (vec![0; 65_536], vec![0; 65_536]);
+        let TunnResult::WriteToNetwork(bytes) =
+            noise.format_handshake_initiation(&mut scratch, false)
+        else {
+            panic!("it begins")
+        };
+        outside.send_to(bytes, at).await.expect("sent");
+        // It has keys by its answer. What it asks itself beside that stays without one for now.
+        let n = outside.recv(&mut datagram).await.expect("an answer");
+        let TunnResult::WriteToNetwork(bytes) =
+            noise.decapsulate(None, &datagram[..n], &mut scratch)
+        else {
+            panic!("keys")
+        };
+        outside.send_to(bytes, at).await.expect("sent");
+        let stranger = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        for _ in 0..20 {
+            stranger.send_to(&[], at).await.expect("sent");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let got = stranger.try_recv(&mut datagram);
+        assert!(got.is_err(), "{got:?}");
+    };
+    tokio::time::timeout(PATIENCE, all).await.expect("it hangs");
+}
+
+/// boringtun gives a peer up that has not answered for 90 s; who keeps alive goes on asking.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it takes 100 s"]
+async fn who_keeps_alive_asks_on() {
+    let silent = UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+    let (_, second) = files();
+    let text = second(silent.local_addr().expect("bound")) + "PersistentKeepalive = 1\n";
+    let _client = Peer::start(&parse(&text)).await.expect("a peer");
+    let (start, mut bytes) = (std::time::Instant::now(), [0; 2048]);
+    while start.elapsed() < Duration::from_secs(95) {
+        let asked = tokio::time::timeout(Duration::from_secs(30), silent.recv(&mut bytes)).await;
+        asked.expect("it asks on").expect("a datagram");
+    }
+}
+
 #[test]
 fn files_that_make_no_sense() {
     let (first, _) = files();
@@ -100,6 +159,10 @@ fn files_that_make_no_sense() {
         ("PrivateKey", "Privatekeys"),
         ("10.66.0.2/32", "here"),
         ("[Peer]\nPublicKey", "[Peer]\n#"),
+        ("10.66.0.2/32", "10.66.0.2/33"),
+        ("fd66::2\n", "fd66::2/129\n"),
+        // Its networks would be the other one's.
+        ("AllowedIPs", "AllowedIPs = 10.66.0.3/32\n[Peer]\nAllowedIPs"),
     ] {
         let text = first.replacen(from, to, 1);
         let error = text.parse::<Config>().map(drop).expect_err(from);
