@@ -86,6 +86,8 @@ pub(crate) fn poll(
         let mut ready = 0;
         for fd in &mut *fds {
             fd.revents = match find(fd.fd) {
+                // Such an entry is passed over (poll(2)).
+                _ if fd.fd < 0 => 0,
                 Ok(socket) => socket.events(cx) & (fd.events | ALWAYS),
                 Err(_) => libc::POLLNVAL,
             };

@@ -17,7 +17,7 @@ use wire::Instant;
 /// How long, of the system's time, the stack may take for what it has to do at one
 /// moment of its own.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long, of the stack's time, somebody waits for what does not come.
+/// How long, of the stack's time, somebody who says no time waits for what does not come.
 const LONG: Duration = Duration::from_secs(900);
 /// What one look at the clock takes: packetdrill waits for the last 20 us of a time by
 /// looking.
@@ -219,8 +219,7 @@ impl World {
     /// Lets time pass for a call of the thread that runs the script, which is the one
     /// that moves time.
     fn drive(&self, bell: &Bell, until: Option<Instant>) -> Answer<()> {
-        let long = self.time.now() + LONG;
-        let end = until.map_or(long, |until| until.min(long));
+        let end = until.unwrap_or_else(|| self.time.now() + LONG);
         loop {
             self.settle();
             if bell.has_rung() {
@@ -228,7 +227,7 @@ impl World {
             }
             match self.time.next().filter(|next| *next <= end) {
                 Some(next) => self.time.advance(next),
-                None if until.is_some_and(|until| until <= end) => {
+                None if until.is_some() => {
                     self.time.advance(end);
                     return Ok(());
                 }

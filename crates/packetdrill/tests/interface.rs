@@ -292,6 +292,21 @@ fn a_send_buffer_bounds_what_is_written() {
     });
 }
 
+/// As long as it takes, though nothing comes of it; and what is not there is not looked at.
+#[test]
+fn a_poll_waits_as_long_as_it_is_told() {
+    each(|drill| {
+        let events = libc::POLLIN;
+        let nobody = libc::pollfd { fd: -1, events, revents: 7 };
+        let mut fds = [libc::pollfd { fd: drill.listener(), events, revents: 7 }, nobody];
+        let before = drill.micros();
+        let ready = call!(drill, poll(fds.as_mut_ptr(), 2, 2_000_000));
+        assert_eq!((ready, fds.map(|fd| fd.revents)), (0, [0, 0]), "{}", errno());
+        let passed = drill.micros() - before;
+        assert!((2_000_000_000..2_000_000_100).contains(&passed), "{passed}");
+    });
+}
+
 /// packetdrill closes by the system's own call what a script leaves open.
 #[test]
 fn descriptors_are_the_systems() {
