@@ -33,9 +33,11 @@ const NOTHING: &str = "`true`";
 /// Prepares the script at `path`.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If it cannot be read; names it.
 pub fn prepare(path: &Path) -> std::io::Result<Prepared> {
-    let text = fs::read_to_string(path)?;
+    let text = fs::read_to_string(path).map_err(|error| {
+        std::io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    })?;
     let folder = path.parent().unwrap_or(Path::new("."));
     Ok(prepare_text(&text, |script| fs::read_to_string(folder.join(script)).ok()))
 }
@@ -168,10 +170,10 @@ fn words(line: &str) -> Vec<String> {
 fn arithmetic(text: &str) -> String {
     let Some((before, rest)) = text.split_once("$((") else { return text.into() };
     let Some((product, after)) = rest.split_once("))") else { return text.into() };
-    let factors: Result<Vec<u64>, _> = product.split('*').map(|f| f.trim().parse()).collect();
-    match factors {
-        Ok(factors) => format!("{before}{}{}", factors.iter().product::<u64>(), arithmetic(after)),
-        Err(_) => text.into(),
+    let factors = product.split('*').map(|factor| factor.trim().parse::<u64>().ok());
+    match factors.reduce(|a, b| a?.checked_mul(b?)).flatten() {
+        Some(product) => format!("{before}{product}{}", arithmetic(after)),
+        None => text.into(),
     }
 }
 

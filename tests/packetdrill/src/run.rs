@@ -58,7 +58,7 @@ pub fn run(setup: &Setup, scripts: &[Script]) -> io::Result<Vec<Vec<Outcome>>> {
         (0..scripts.len() * count).map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        for _ in 0..setup.at_once.max(1) {
+        for _ in 0..setup.at_once.clamp(1, outcomes.len().max(1)) {
             scope.spawn(|| {
                 while let index = next.fetch_add(1, Ordering::Relaxed)
                     && let Some(outcome) = outcomes.get(index)

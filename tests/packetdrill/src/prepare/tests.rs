@@ -63,3 +63,19 @@ fn a_script_without_commands_is_itself() {
     let script = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n/* ` */ +0 close(3) = 0";
     assert_eq!(prepare_text(script, none).text, script);
 }
+
+#[test]
+fn a_product_that_is_too_large_stays() {
+    let product = "`sysctl -q net.ipv4.tcp_wmem=$((99999999999*99999999999))`\n";
+    let prepared = prepare_text(product, none);
+    assert_eq!(prepared.parameters, ["tcp_wmem=$((99999999999*99999999999))"]);
+}
+
+#[test]
+fn a_script_that_cannot_be_read_is_named() {
+    let file = std::env::temp_dir().join(format!("ana-prepare-{}.pkt", std::process::id()));
+    std::fs::write(&file, b"\xff\xfe").expect("a file");
+    let error = prepare(&file).expect_err("it is no text").to_string();
+    std::fs::remove_file(&file).expect("it was there");
+    assert!(error.starts_with(&file.display().to_string()), "{error}");
+}
