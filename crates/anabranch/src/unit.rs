@@ -413,7 +413,8 @@ impl Future for Sleep {
 }
 
 /// Does work that blocks, or takes long, on a thread of a pool (of 64 at most, which end
-/// when there is nothing to do). Any executor may wait for it.
+/// when there is nothing to do; all stacks of the process have it together). Any executor may wait for it.
+/// Work must not wait for other work of the pool: once all its threads do, none goes on.
 ///
 /// # Errors
 /// `Other` if the work panics; the system's error if it gives no thread.
