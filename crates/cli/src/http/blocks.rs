@@ -63,13 +63,13 @@ impl Ours {
     }
 
     fn poll_none(&self, context: &Context<'_>) -> Poll<()> {
-        self.with(|(count, waits)| match count {
-            0 => Poll::Ready(()),
-            _ => {
-                *waits = Some(context.waker().clone());
-                Poll::Pending
-            }
-        })
+        let waker = context.waker().clone();
+        // The waker before is dropped under no lock: with it may go whatever its task holds.
+        let (answer, _before) = self.with(|(count, waits)| match count {
+            0 => (Poll::Ready(()), None),
+            _ => (Poll::Pending, waits.replace(waker)),
+        });
+        answer
     }
 }
 

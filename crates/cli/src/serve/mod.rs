@@ -101,8 +101,9 @@ pub struct Args {
     pub processors: Option<u16>,
     #[command(flatten)]
     pub congestion: crate::congestion::Congestion,
-    /// MiB of memory that connections may hold together, about, beside the
-    /// blocks of files that are sent (100 MiB or so for 1000 slow clients) [default: a quarter of the machine's]
+    /// MiB of memory that connections may hold together, about. What is read of large
+    /// files is beside it: 64 MiB, and 64 KiB at most for each further client that takes none of its
+    /// file [default: a quarter of the machine's]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(8..))]
     pub memory: Option<u32>,
     /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
