@@ -10,6 +10,15 @@ use std::time::{Duration, Instant};
 /// prime: no rhythm hides in it.
 const EVERY: u64 = 251;
 
+/// For how many uses the time counts that use number `n` (the first is 1) holds the lock;
+/// `None`: its time is not taken. It is in the middle of those uses. The first ones stand for
+/// few, as there are locks that are used no more than some times, and many of them.
+#[inline]
+fn stands_for(n: u64) -> Option<u64> {
+    let timed = n.is_multiple_of(EVERY) || (n < EVERY && matches!(n, 1 | 3 | 9 | 27 | 81));
+    timed.then(|| n.min(EVERY))
+}
+
 /// Are locks counted now? Read at every use, written when somebody comes or goes.
 static COUNTING: AtomicBool = AtomicBool::new(true);
 /// Who wants the counts, and who would have them rest: how many.
@@ -52,7 +61,8 @@ fn change(change: impl FnOnce(&mut (usize, usize))) {
 }
 
 /// The lock `L`, measured. The clock is read if there is a wait, and of one use
-/// in 251 for how long it is held; else a use costs a count, in the line of the lock.
+/// in 251 (and of five before the first of them) for how long it is held; else a use costs a
+/// count, in the line of the lock.
 /// While counts [rest](Wish::to_rest), a use costs a load.
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -96,8 +106,8 @@ struct Rare<'a, L> {
     shared: bool,
     /// How long it was waited for.
     waited: Option<Duration>,
-    /// When it was taken, if how long it is held is measured.
-    taken: Option<Instant>,
+    /// When it was taken, if how long it is held is measured, and for how many uses that counts.
+    taken: Option<(Instant, u64)>,
 }
 
 /// Adds to a count; in a shared use others may do so at the same time.
@@ -116,14 +126,16 @@ impl<L> Counted<L> {
     /// The lock has been taken; it was asked for at `asked` if it was not free.
     #[inline]
     fn taken(&self, shared: bool, asked: Option<Instant>) -> Option<Rare<'_, L>> {
-        let timed = add(&self.uses, 1, shared).is_multiple_of(EVERY);
-        if timed || asked.is_some() { Some(self.rare(shared, asked, timed)) } else { None }
+        let uses = stands_for(add(&self.uses, 1, shared).wrapping_add(1));
+        let is_rare = uses.is_some() || asked.is_some();
+        if is_rare { Some(self.rare(shared, asked, uses)) } else { None }
     }
 
     #[cold]
-    fn rare(&self, shared: bool, asked: Option<Instant>, timed: bool) -> Rare<'_, L> {
+    fn rare(&self, shared: bool, asked: Option<Instant>, uses: Option<u64>) -> Rare<'_, L> {
         let waited = asked.map(|asked| asked.elapsed());
-        Rare { counted: self, shared, waited, taken: timed.then(Instant::now) }
+        let taken = uses.map(|uses| (Instant::now(), uses));
+        Rare { counted: self, shared, waited, taken }
     }
 }
 
@@ -135,8 +147,8 @@ impl<L> Drop for Rare<'_, L> {
             add(&self.counted.contended, 1, self.shared);
             add(&self.counted.wait, nanos(waited), self.shared);
         }
-        if let Some(taken) = self.taken {
-            let held = nanos(taken.elapsed()).saturating_mul(EVERY);
+        if let Some((taken, uses)) = self.taken {
+            let held = nanos(taken.elapsed()).saturating_mul(uses);
             add(&self.counted.hold, held, self.shared);
         }
     }
@@ -186,3 +198,6 @@ unsafe impl<L: RawLock> RawLock for Counted<L> {
         Counted::counts(self)
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
