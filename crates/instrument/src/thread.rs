@@ -403,7 +403,8 @@ impl Drop for ThreadTimer {
         if let Some(probe) = &self.probe {
             let mut last = probe.last.lock();
             if probe.tid == task::own_tid() {
-                *last = TaskUsage::read(probe.tid);
+                // Without descriptors it cannot be read; but the thread has ended.
+                *last = Some(TaskUsage::read(probe.tid).unwrap_or_default());
             }
         }
     }
