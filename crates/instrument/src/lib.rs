@@ -33,6 +33,7 @@ pub use task::TaskUsage;
 pub use thread::{RoundObserver, ThreadProbe, ThreadTimer};
 
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -41,7 +42,10 @@ use sync::counted::{LockCounts, Wish};
 /// One round of this many is timed, unless said otherwise.
 pub const EVERY: u32 = 256;
 
-type ReadLock = Box<dyn Fn() -> Option<LockCounts> + Send + Sync>;
+/// The most rounds that one of is timed ([`Instruments::every`]).
+const MOST: u32 = 1 << 30;
+
+type ReadLock = Arc<dyn Fn() -> Option<LockCounts> + Send + Sync>;
 
 /// The instruments of one stack.
 pub struct Instruments {
@@ -70,10 +74,15 @@ impl<T> Default for Watched<T> {
 }
 
 impl<T> Watched<T> {
+    /// Would the next one that is added have those that are gone let go of?
+    fn is_due(&self) -> bool {
+        self.all.len() >= self.sweep
+    }
+
     /// Adds one. Those are kept of which `is_there` says so, if it is asked.
-    fn add(&mut self, one: T, mut is_there: impl FnMut(&T) -> bool) {
-        if self.all.len() >= self.sweep {
-            self.all.retain(|(_, one)| is_there(one));
+    fn add(&mut self, one: T, mut is_there: impl FnMut(u64, &T) -> bool) {
+        if self.is_due() {
+            self.all.retain(|(number, one)| is_there(*number, one));
             // So the work for each is bounded, however many there are.
             self.sweep = (2 * self.all.len()).max(APART);
         }
@@ -93,7 +102,7 @@ struct Queues {
 impl Queues {
     fn add(&mut self, probe: Arc<QueueProbe>) {
         let Queues { probes, ended } = self;
-        probes.add(probe, |probe| {
+        probes.add(probe, |_, probe| {
             // Nobody else can get one that nobody else has.
             let has_ended = Arc::strong_count(probe) == 1;
             if has_ended {
@@ -208,11 +217,11 @@ impl Instruments {
         Arc::new(Instruments::default())
     }
 
-    /// Instruments that time one round of `rounds` on average.
+    /// Instruments that time one round of `rounds` on average, of 2^30 at most.
     pub fn every(rounds: u32) -> Instruments {
         Instruments {
             clock: Clock::start(),
-            every: rounds.max(1),
+            every: rounds.clamp(1, MOST),
             watchers: Watchers(Arc::new(AtomicUsize::new(1))),
             _wish: Wish::to_count(),
             threads: Mutex::default(),
@@ -252,8 +261,16 @@ impl Instruments {
         name: impl Into<String>,
         counts: impl Fn() -> Option<LockCounts> + Send + Sync + 'static,
     ) {
-        let lock: (_, ReadLock) = (name.into(), Box::new(counts));
-        self.locks.lock().add(lock, |(_, counts)| counts().is_some());
+        // `counts` is called under no lock of ours: where it is the last to hold what it reads,
+        // that goes with it, and whatever that does may come here again.
+        let all = {
+            let locks = self.locks.lock();
+            if locks.is_due() { locks.all.clone() } else { Vec::new() }
+        };
+        let gone = all.iter().filter(|(_, (_, counts))| counts().is_none());
+        let gone: HashSet<u64> = gone.map(|(number, _)| *number).collect();
+        let lock: (_, ReadLock) = (name.into(), Arc::new(counts));
+        self.locks.lock().add(lock, |number, _| !gone.contains(&number));
     }
 
     /// Watches a queue. Queues of one name are reported together.
@@ -266,16 +283,16 @@ impl Instruments {
 
     /// What has been counted until now. Takes some 50 microseconds a thread.
     pub fn snapshot(&self) -> Snapshot {
-        let threads = self.threads.lock();
-        let probes = threads.probes.iter();
-        let (ended, threads) = (
-            threads.ended.clone(),
-            probes.map(|(number, probe)| (*number, probe.snapshot())).collect(),
-        );
-        let read = |(number, (name, read)): &(u64, (String, ReadLock))| {
-            Some((*number, name.clone(), read()?))
+        // Read under no lock: a thread that starts does not wait for it.
+        let (ended, probes) = {
+            let threads = self.threads.lock();
+            (threads.ended.clone(), threads.probes.clone())
         };
-        let locks = self.locks.lock().all.iter().filter_map(read).collect();
+        let threads = probes.iter().map(|(number, probe)| (*number, probe.snapshot())).collect();
+        let read =
+            |(number, (name, read)): (u64, (String, ReadLock))| Some((number, name, read()?));
+        let all = self.locks.lock().all.clone();
+        let locks = all.into_iter().filter_map(read).collect();
         let queues = self.queues.lock();
         let probes = queues.probes.all.iter();
         let (ended_queues, queues) = (

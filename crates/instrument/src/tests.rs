@@ -188,3 +188,47 @@ fn queues_and_locks_that_are_gone_are_put_together() {
     drop(kept);
     assert!(after.since(&instruments.snapshot()).locks.len() <= 1);
 }
+
+#[test]
+fn however_seldom_rounds_are_timed_they_are() {
+    for every in [1 << 31, u32::MAX] {
+        let instruments = Arc::new(Instruments::every(every));
+        let mut timer = ThreadTimer::new(Some(&instruments), || "worker".to_owned());
+        let timed = (0..10).map(|_| {
+            timer.begin();
+            let timed = timer.timed();
+            timer.end();
+            timed
+        });
+        assert!(timed.eq((0..10).map(|round| round == 0)), "the first, and then none for long");
+    }
+}
+
+/// What reads a lock may be the last to hold what the lock is of; and whatever goes with that may
+/// come to the instruments.
+#[test]
+fn who_reads_a_lock_may_come_to_the_instruments() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let instruments = Arc::new(Instruments::every(1));
+        let comes = || {
+            let (weak, first) = (Arc::downgrade(&instruments), AtomicUsize::new(0));
+            instruments.lock("group", move || {
+                if first.fetch_add(1, Ordering::Relaxed) == 0 {
+                    let instruments = weak.upgrade()?;
+                    drop(instruments.thread("late"));
+                    instruments.lock("late", || None);
+                }
+                Some(LockCounts { uses: 1, ..LockCounts::default() })
+            });
+        };
+        comes();
+        assert_eq!(instruments.snapshot().locks.len(), 1);
+        comes();
+        // So many that those are looked for that are gone.
+        (0..APART).for_each(|_| instruments.lock("gone", || None));
+        done.send(instruments.snapshot().locks.len()).expect("it waits");
+    });
+    // Before, it stood still.
+    assert_eq!(is_done.recv_timeout(Duration::from_secs(20)), Ok(2));
+}
