@@ -28,8 +28,8 @@ impl<T> AppendVec<T> {
         AppendVec { chunks: std::array::from_fn(|_| OnceLock::new()), make: Box::new(make) }
     }
 
-    /// The entry at `index`, if one at or behind it was ever asked of
-    /// [`AppendVec::get_or_grow`], or nearly.
+    /// The entry at `index`, if it was ever asked of [`AppendVec::get_or_grow`], or made
+    /// together with one that was: far from those it is not there, even before them.
     #[inline]
     pub fn get(&self, index: u32) -> Option<&T> {
         let (chunk, at) = split(index);
