@@ -41,7 +41,7 @@ macro_rules! for_each_lock {
             }
             os::Os { "os", Unfair, Park, "the standard library's futex" }
             rw::ReadersWriter {
-                "readers-writer", FairInTheEnd, Park, "readers together, or one writer"
+                "readers-writer", Unfair, Park, "readers together, or one writer"
             }
         }
     };

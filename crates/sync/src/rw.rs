@@ -211,3 +211,6 @@ unsafe impl RawLock for ReadersWriter {
         self.state.load(Ordering::Relaxed) & (WRITER | WAITERS) != 0
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

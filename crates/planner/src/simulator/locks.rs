@@ -6,8 +6,8 @@
 //! |---|---|---|
 //! | `spin` | the quickest thread, often the last owner, as its processor has the line | spinning |
 //! | `ticket`, `mcs` | arrival | spinning |
-//! | `adaptive`, `readers-writer` | the quickest thread; a thread that has waited for long is served first | spins, then parks |
-//! | `os` | the quickest thread | spins, then parks |
+//! | `adaptive` | the quickest thread; a thread that has waited for long is served first | spins, then parks |
+//! | `os`, `readers-writer` | the quickest thread | spins, then parks |
 //! | semaphore | arrival | spins, then parks |
 
 use super::Time;
