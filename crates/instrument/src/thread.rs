@@ -123,6 +123,15 @@ impl Counts {
     }
 }
 
+/// From a round that is timed to the next: 1 to 2n-1, n on average. So rounds that come in a rhythm
+/// do not hide in it. (Xorshift, Marsaglia 2003.)
+fn distance(random: &mut u32, every: u32) -> u32 {
+    *random ^= *random << 13;
+    *random ^= *random >> 17;
+    *random ^= *random << 5;
+    1 + *random % (2 * every - 1)
+}
+
 /// A thread's timer. Made in the thread, used by it alone, and dropped in
 /// it: it then notes what the thread has used.
 ///
@@ -161,13 +170,18 @@ impl ThreadTimer {
         name: impl FnOnce() -> String,
     ) -> ThreadTimer {
         let probe = instruments.map(|instruments| instruments.thread(name()));
-        let random = probe.as_ref().map_or(1, |probe| probe.tid.wrapping_mul(0x9e37_79b9) | 1);
+        let mut random = probe.as_ref().map_or(1, |probe| probe.tid.wrapping_mul(0x9e37_79b9) | 1);
+        // Each round is timed as often as any other, the first ones too: threads may be many, and
+        // have few rounds each. (What is left of a distance at some time is about the smaller
+        // of two.)
+        let every = probe.as_ref().map_or(1, |probe| probe.every);
+        let countdown = distance(&mut random, every).min(distance(&mut random, every));
         ThreadTimer {
             awake: probe.as_ref().is_some_and(|probe| probe.watchers.any()),
             probe,
             random,
             timed: false,
-            countdown: 1,
+            countdown,
             last: 0,
             taken: 0,
             packets: 0,
@@ -216,12 +230,7 @@ impl ThreadTimer {
     #[cold]
     fn start(&mut self) {
         let Some(probe) = &self.probe else { return };
-        // Distances of 1 to 2n-1, n on average: rounds that come in a rhythm do
-        // not hide in it. (Xorshift, Marsaglia 2003.)
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 17;
-        self.random ^= self.random << 5;
-        self.countdown = 1 + self.random % (2 * probe.every - 1);
+        self.countdown = distance(&mut self.random, probe.every);
         self.last = probe.clock.now();
         self.taken = self.last;
     }
