@@ -39,7 +39,7 @@ pub struct Cell<T> {
 
 /// A [`Cell`], as in a `Box`, and [`SCRATCH`] bytes that hold whatever the last user
 /// of the memory left there. The memory comes from the pool of the thread, and goes
-/// to that of the thread that drops it. A `T` has at most 104 bytes.
+/// to that of the thread that drops it. A `T` has at most 152 bytes.
 pub struct Pooled<T> {
     block: ManuallyDrop<Block>,
     cell: PhantomData<Cell<T>>,

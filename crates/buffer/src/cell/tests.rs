@@ -16,11 +16,13 @@ fn the_value_is_dropped_once_and_the_memory_comes_back() {
 
 #[test]
 fn the_bytes_are_apart_from_the_value_and_stay() {
-    let mut pooled = Pooled::new([0xffu8; 104], Parts::new());
+    // As much as there is room for.
+    let mut pooled = Pooled::new([0xffu8; 152], Parts::new());
     let (cell, bytes) = pooled.split_mut();
     bytes.fill(5);
     cell.value.fill(6);
-    assert_eq!((pooled.scratch(), &pooled.value), (&[5; SCRATCH], &[6; 104]));
+    assert_eq!((pooled.scratch(), &pooled.value), (&[5; SCRATCH], &[6; 152]));
+    assert_eq!(size_of::<Cell<[u8; 152]>>(), VALUE);
     drop(pooled);
     let other = Pooled::new(0u8, Parts::new());
     assert_eq!(other.scratch(), &[5; SCRATCH], "whatever was left there");
