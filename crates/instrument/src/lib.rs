@@ -91,6 +91,11 @@ impl<T> Watched<T> {
     }
 }
 
+/// Is the queue gone? Nobody else can get a probe that nobody else has.
+fn has_ended(probe: &Arc<QueueProbe>) -> bool {
+    Arc::strong_count(probe) == 1
+}
+
 /// The queues that are watched, or were.
 #[derive(Default)]
 struct Queues {
@@ -103,8 +108,7 @@ impl Queues {
     fn add(&mut self, probe: Arc<QueueProbe>) {
         let Queues { probes, ended } = self;
         probes.add(probe, |_, probe| {
-            // Nobody else can get one that nobody else has.
-            let has_ended = Arc::strong_count(probe) == 1;
+            let has_ended = has_ended(probe);
             if has_ended {
                 queue::add_to(ended, &probe.snapshot());
             }
@@ -141,14 +145,16 @@ impl Threads {
     fn put_together(&mut self) {
         let Threads { probes, ended, .. } = self;
         probes.retain(|(_, probe)| {
-            if probe.has_ended() {
+            // Asked once: it may end at any time.
+            let has_ended = probe.has_ended();
+            if has_ended {
                 let sum = ended.get_or_insert_with(|| thread::Counts {
                     name: "ended".to_owned(),
                     ..thread::Counts::default()
                 });
                 sum.add(&probe.snapshot());
             }
-            !probe.has_ended()
+            !has_ended
         });
     }
 }
@@ -295,10 +301,13 @@ impl Instruments {
         let locks = all.into_iter().filter_map(read).collect();
         let queues = self.queues.lock();
         let probes = queues.probes.all.iter();
-        let (ended_queues, queues) = (
-            queues.ended.clone(),
-            probes.map(|(number, probe)| (*number, probe.snapshot())).collect(),
-        );
+        // Nothing is in one that is gone.
+        let read = |probe: &Arc<QueueProbe>| {
+            let counts = probe.snapshot();
+            queue::Counts { now: if has_ended(probe) { 0 } else { counts.now }, ..counts }
+        };
+        let (ended_queues, queues) =
+            (queues.ended.clone(), probes.map(|(number, probe)| (*number, read(probe))).collect());
         Snapshot { at: self.clock.now(), ended, threads, locks, queues, ended_queues }
     }
 }

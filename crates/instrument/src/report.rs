@@ -118,7 +118,7 @@ pub struct QueueReport {
     pub length_mean: f64,
     /// The greatest of the samples since the start.
     pub length_max: usize,
-    /// The last of the samples.
+    /// The last sample of each queue that is there, added up.
     pub length_last: usize,
     /// From being put in to being taken out.
     pub residence: Percentiles,

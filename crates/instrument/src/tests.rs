@@ -200,6 +200,7 @@ fn queues_and_locks_that_are_gone_are_put_together() {
     let [queue] = &report.queues[..] else { panic!("one name: {report:?}") };
     assert_eq!((queue.taken, queue.length_mean, queue.length_max), (3 * 5 * APART as u64, 2.0, 2));
     assert_eq!(queue.residence.samples, 5 * APART as u64);
+    assert_eq!(queue.length_last, 2, "of the one that is there");
     assert!(queue.queues > 5 * APART, "those that are there, and those that came and went");
     let [lock] = &report.locks[..] else { panic!("one name: {report:?}") };
     assert_eq!((lock.locks, lock.uses), (1, 0));
