@@ -25,7 +25,7 @@ pub use buf::Buf;
 pub use cell::{Cell, Parts, Pooled, SCRATCH, total};
 pub use classes::{CLASSES, PoolCounts, pool_counts};
 pub use pool::release;
-pub use prefetch::{prefetch, prefetch_first};
+pub use prefetch::{prefetch, prefetch_part};
 pub use slice::Slice;
 
 #[cfg(test)]

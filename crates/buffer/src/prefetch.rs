@@ -1,5 +1,7 @@
 //! Asking the memory for a value before it is needed.
 
+use std::ops::Range;
+
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
@@ -7,12 +9,12 @@ const LINE: usize = 64;
 /// read, so another thread may write to what is in it at the same time.
 #[inline]
 pub fn prefetch<T>(value: &T) {
-    prefetch_first(value, size_of::<T>());
+    prefetch_part(value, 0..size_of::<T>());
 }
 
-/// As [`prefetch`], of the first `bytes` of `value`, as far as it has them.
+/// As [`prefetch`], of these bytes of `value`, as far as it has them.
 #[inline]
-pub fn prefetch_first<T>(value: &T, bytes: usize) {
+pub fn prefetch_part<T>(value: &T, part: Range<usize>) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -22,13 +24,13 @@ pub fn prefetch_first<T>(value: &T, bytes: usize) {
             // and never faults, whatever the address.
             unsafe { _mm_prefetch(at, _MM_HINT_T0) };
         };
-        let bytes = size_of::<T>().min(bytes);
-        (0..bytes).step_by(LINE).for_each(ask);
-        // What does not begin with a line may end in one more.
-        if bytes > 1 && align_of::<T>() < LINE {
-            ask(bytes - 1);
+        let part = part.start..size_of::<T>().min(part.end);
+        part.clone().step_by(LINE).for_each(ask);
+        // What does not begin with a line may end in one more, if it is not within its own alignment.
+        if part.end > align_of::<T>().min(LINE) && (align_of::<T>() < LINE || part.start > 0) {
+            ask(part.end - 1);
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (value, bytes);
+    let _ = (value, part);
 }

@@ -16,6 +16,7 @@ pub use shared::{SharedRef, SharedTable};
 use crate::account::Counted;
 use crate::departures::Hold;
 use crate::way::Way;
+use std::ops::Range;
 use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};
@@ -32,29 +33,37 @@ pub struct ConnId {
 }
 
 /// A connection: TCP's part, and what the other layers keep with it.
+// The order is that of the memory, as in `Tcb`: what plain segments touch lies in the middle.
+#[repr(C)]
 pub struct Connection<U> {
+    /// What it sends waits for what was sent before.
+    pub(crate) hold: Hold,
+    /// Its entries in the timer wheel.
+    pub(crate) timers: Armed,
     /// Its name.
     pub id: ConnId,
-    /// Its two ends.
-    pub flow: FlowKey,
-    /// TCP's part.
-    pub tcb: Tcb,
-    /// What the application keeps for it.
-    pub user: U,
     /// It stands in a ready list.
     pub scheduled: bool,
     /// It stands among those that wait for room at their interface.
     pub(crate) waits_for_room: bool,
-    /// What it sends waits for what was sent before.
-    pub(crate) hold: Hold,
-    /// How its last frame left.
-    pub(crate) way: Way,
     /// The port came from the allocator and has to go back there.
     pub port_allocated: bool,
-    /// Its entries in the timer wheel.
-    pub(crate) timers: Armed,
+    /// How its last frame left.
+    pub(crate) way: Way,
     /// What it counts for.
     pub(crate) counted: Counted,
+    /// Its two ends.
+    pub flow: FlowKey,
+    /// What the application keeps for it.
+    pub user: U,
+    /// TCP's part.
+    pub tcb: Tcb,
+}
+
+impl<U> Connection<U> {
+    /// The bytes of it that a plain segment touches.
+    pub(crate) const HOT: Range<usize> = std::mem::offset_of!(Self, id) - size_of::<Instant>()
+        ..std::mem::offset_of!(Self, tcb) + Tcb::HOT;
 }
 
 impl<U> std::fmt::Debug for Connection<U> {

@@ -49,7 +49,7 @@ impl Tcb {
         !(self.recovery.tail_due | self.flags.probe_due | self.flags.paced)
             && self.reset_reply.is_none()
             && self.assembler.is_none()
-            && self.acks.dsack.is_none()
+            && self.dsack.is_none()
     }
 
     /// Do only the windows decide what goes next?

@@ -110,14 +110,12 @@ pub(crate) struct Rcv {
     pub limit: u32,
     /// See `limit`.
     pub most: u32,
-    /// What was read up to when the buffer was looked at last, modulo 2^32; and when.
+    /// What was read up to when the buffer was looked at last ([`Tcb::tuned_at`]), modulo 2^32.
     pub tuned_from: u32,
-    /// See `tuned_from`.
-    pub tuned_at: Instant,
 }
 
 impl Rcv {
-    fn new(config: &Config, mss: u16, now: Instant) -> Rcv {
+    fn new(config: &Config, mss: u16) -> Rcv {
         Rcv {
             nxt: Seq(0),
             edge: Seq(0),
@@ -135,7 +133,6 @@ impl Rcv {
             limit: config.receive_limit(),
             most: config.receive_most(),
             tuned_from: 0,
-            tuned_at: now,
         }
     }
 }
@@ -162,8 +159,6 @@ pub(crate) struct Acks {
     pub challenges: u16,
     /// The second of the stack's time that `challenges` counts.
     pub second: u32,
-    /// What came twice, for the next SACK option (RFC 2883).
-    pub dsack: Option<(Seq, Seq)>,
     /// How long an acknowledgment may wait, nanoseconds: 32 bits of them are more than four
     /// seconds, and RFC 1122 4.2.3.2 allows half a one.
     pub delay: u32,
@@ -172,7 +167,7 @@ pub(crate) struct Acks {
 impl Acks {
     fn new(config: &Config) -> Acks {
         let delay = u32::try_from(config.delayed_ack.as_nanos()).unwrap_or(u32::MAX);
-        Acks { now: false, duplicates: 0, challenges: 0, second: 0, dsack: None, delay }
+        Acks { now: false, duplicates: 0, challenges: 0, second: 0, delay }
     }
 }
 
@@ -198,24 +193,34 @@ impl Acks {
 /// value may be dropped; received data can still be taken out of it before.
 /// After [`Events::TIME_WAIT`] it may be replaced by a
 /// [`TimeWait`](crate::TimeWait) if the application is gone.
+// The order is that of the memory: with many connections each of these lines has to come from
+// there. So what plain segments touch lies together, and what they do not comes last.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Tcb {
-    // What every segment touches comes first.
     pub(crate) state: State,
     pub(crate) events: Events,
+    /// Time-outs in a row without progress.
+    pub(crate) timeouts: u8,
+    /// Probes in a row without an answer.
+    pub(crate) probes: u8,
+    /// Segments with data that are still acknowledged at once.
+    pub(crate) quick_acks: u8,
+    pub(crate) error: Option<Error>,
+    /// What the network has said since the last progress that may pass.
+    pub(crate) soft_error: Option<Error>,
     pub(crate) flags: Flags,
     pub(crate) snd: Snd,
-    pub(crate) rcv: Rcv,
+    pub(crate) rtt: Rtt,
     pub(crate) acks: Acks,
+    pub(crate) rcv: Rcv,
     pub(crate) ts: Timestamps,
     pub(crate) timers: Timers,
     pub(crate) send: SendQueue,
     pub(crate) board: Scoreboard,
-    pub(crate) recovery: Recovery,
+    pub(crate) receive: ReceiveQueue,
     pub(crate) rate: Rate,
     pub(crate) congestion: Congestion,
-    pub(crate) rtt: Rtt,
-    pub(crate) receive: ReceiveQueue,
     pub(crate) assembler: Option<Box<Assembler>>,
     pub(crate) config: Arc<Config>,
     /// The latest time that the connection was told.
@@ -228,23 +233,20 @@ pub struct Tcb {
     pub(crate) last_sent: Instant,
     /// When a segment came last.
     pub(crate) last_received: Instant,
-    /// Time-outs in a row without progress.
-    pub(crate) timeouts: u8,
-    /// Probes in a row without an answer.
-    pub(crate) probes: u8,
-    /// Segments with data that are still acknowledged at once.
-    pub(crate) quick_acks: u8,
-    pub(crate) error: Option<Error>,
-    /// What the network has said since the last progress that may pass.
-    pub(crate) soft_error: Option<Error>,
-    /// A RST with this sequence number answers an unacceptable ACK.
-    pub(crate) reset_reply: Option<Seq>,
+    /// The second half of it is for losses.
+    pub(crate) recovery: Recovery,
     /// What the user has set for this connection.
     pub(crate) settings: Option<Box<Settings>>,
     /// Marks of congestion, if both ends speak of them.
     pub(crate) ecn: Option<Box<Ecn>>,
     /// What is known of a congestion window that is larger than the initial one.
     pub(crate) validation: Option<Box<Validation>>,
+    /// When the receive buffer was looked at last: see [`Rcv::tuned_from`].
+    pub(crate) tuned_at: Instant,
+    /// A RST with this sequence number answers an unacceptable ACK.
+    pub(crate) reset_reply: Option<Seq>,
+    /// What came twice, for the next SACK option (RFC 2883).
+    pub(crate) dsack: Option<(Seq, Seq)>,
 }
 
 /// A peer that announces less is taken to have announced this (Linux's
@@ -256,6 +258,9 @@ pub(crate) const DEFAULT_PEER_MSS: u16 = 536;
 const TIMESTAMPS_LEN: u16 = 12;
 
 impl Tcb {
+    /// So many of its first bytes are what plain segments touch.
+    pub const HOT: usize = std::mem::offset_of!(Tcb, recovery) + Recovery::HOT;
+
     /// One that is in CLOSED, to be opened where it stays: it is large, and to move it costs a
     /// third of what it costs to make it. (It is compiled into where that is.)
     #[inline(always)]
@@ -267,7 +272,7 @@ impl Tcb {
             events: Events::NONE,
             flags: Flags::new(config),
             snd: Snd::new(iss, mss, config.initial_window),
-            rcv: Rcv::new(config, mss, now),
+            rcv: Rcv::new(config, mss),
             acks: Acks::new(config),
             ts: Timestamps { offset: isn.timestamp_offset, recent: 0, recent_at: now },
             timers: Timers::OFF,
@@ -293,6 +298,8 @@ impl Tcb {
             error: None,
             soft_error: None,
             reset_reply: None,
+            dsack: None,
+            tuned_at: now,
             quick_acks: config.quick_acks,
             settings: None,
             ecn: None,

@@ -23,9 +23,9 @@ impl Tcb {
 
     #[cold]
     fn half_was_read(&mut self, read: u32) {
-        let took = self.now.since(self.rcv.tuned_at);
+        let took = self.now.since(self.tuned_at);
         let round = Duration::from_micros(self.rtt.srtt.into());
-        (self.rcv.tuned_from, self.rcv.tuned_at) = (read, self.now);
+        (self.rcv.tuned_from, self.tuned_at) = (read, self.now);
         // Without scaling there is no larger window to tell.
         let told = u32::from(u16::MAX) << self.rcv.shift;
         let most = self.rcv.most.min(told).min(self.pressed_window()).max(self.rcv.limit);
@@ -40,9 +40,9 @@ impl Tcb {
     /// sent again, and again.
     pub(crate) fn hole_filled(&mut self) {
         let round = Duration::from_micros(self.rtt.srtt.into());
-        if self.rtt.srtt > 0 && self.now.since(self.rcv.tuned_at) > round {
+        if self.rtt.srtt > 0 && self.now.since(self.tuned_at) > round {
             let read = (self.received_total as u32).wrapping_sub(self.unread() as u32);
-            (self.rcv.tuned_from, self.rcv.tuned_at) = (read, self.now);
+            (self.rcv.tuned_from, self.tuned_at) = (read, self.now);
         }
     }
 

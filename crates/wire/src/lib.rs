@@ -24,7 +24,7 @@ pub mod time;
 pub mod udp;
 
 pub use address::{Address, Endpoint, EthernetAddress, FlowKey};
-pub use buffer::{Slice, prefetch, prefetch_first, total};
+pub use buffer::{Slice, prefetch, prefetch_part, total};
 pub use packet::{Packet, Parts};
 pub use seq::Seq;
 pub use time::Instant;

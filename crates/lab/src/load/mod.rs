@@ -90,8 +90,9 @@ pub struct LoadConn {
     /// Its part is counted, from when it is established.
     counted: bool,
     share: Share,
-    /// Where an active open went to.
-    remote: Option<Endpoint>,
+    /// Where an active open went to. (Boxed, since transactions do not look at it: a connection is
+    /// smaller without.)
+    remote: Option<Box<Endpoint>>,
     /// Ports of the peer in a row towards which no local port was left.
     exhausted: u16,
     /// What the presentation layer keeps with it.
@@ -114,7 +115,7 @@ impl LoadConn {
             asked: Since::default(),
             counted: false,
             share: Share::default(),
-            remote,
+            remote: remote.map(Box::new),
             exhausted: 0,
             presented: None,
             conversation: None,

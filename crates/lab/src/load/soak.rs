@@ -351,8 +351,10 @@ impl Load {
         }
         if is_client {
             shared.done.fetch_add(1, Ordering::Relaxed);
-            if let Some(remote) = conn.remote.filter(|_| !shared.resting.load(Ordering::Relaxed)) {
-                self.calls.push_back(connect(remote));
+            if let Some(remote) =
+                conn.remote.as_deref().filter(|_| !shared.resting.load(Ordering::Relaxed))
+            {
+                self.calls.push_back(connect(*remote));
             }
         }
     }

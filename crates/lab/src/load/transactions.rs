@@ -119,9 +119,11 @@ impl Load {
     /// complete, and the next begins.
     pub(super) fn again(&mut self, conn: LoadConn) {
         self.tally.transactions.add(1);
-        if let Some(remote) = conn.remote {
+        let LoadConn { share, remote, .. } = conn;
+        if let Some(to) = remote {
+            let remote = *to;
             let connection =
-                LoadConn { share: conn.share, ..LoadConn::new(Role::Churn, Some(remote)) };
+                LoadConn { share, remote: Some(to), ..LoadConn::new(Role::Churn, None) };
             self.calls.push_back(Call::Connect { remote, local: None, connection });
         }
     }
@@ -136,14 +138,12 @@ impl Load {
         error: ConnectError,
     ) -> Result<(), LoadConn> {
         conn.exhausted += 1;
-        let remote = conn.remote.filter(|_| {
-            conn.role == Role::Churn
-                && error == ConnectError::NoPort
-                && conn.exhausted < CHURN_PORTS
-        });
-        let Some(mut remote) = remote else { return Err(conn) };
-        remote.port = FIRST_PORT + (remote.port.saturating_sub(FIRST_PORT) + 1) % CHURN_PORTS;
-        conn.remote = Some(remote);
+        let goes_on = conn.role == Role::Churn
+            && error == ConnectError::NoPort
+            && conn.exhausted < CHURN_PORTS;
+        let Some(to) = conn.remote.as_mut().filter(|_| goes_on) else { return Err(conn) };
+        to.port = FIRST_PORT + (to.port.saturating_sub(FIRST_PORT) + 1) % CHURN_PORTS;
+        let remote = **to;
         self.calls.push_back(Call::Connect { remote, local: None, connection: conn });
         Ok(())
     }

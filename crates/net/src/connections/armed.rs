@@ -9,7 +9,8 @@ pub(crate) const MOST: usize = 4;
 /// stand in front of it, it asks for the true deadline again and again.
 const POLL: Duration = Duration::from_millis(4);
 
-/// The entries of the wheel that a connection has, the earliest first.
+/// The entries of the wheel that a connection has, the earliest last: that is the one that is looked
+/// at, and stands beside what else is ([`super::Connection`]).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Armed([Instant; MOST]);
 
@@ -21,7 +22,7 @@ impl Armed {
     /// The time of the entry that is needed for `deadline`, if one is.
     #[inline]
     pub(crate) fn needed(&self, deadline: Instant, now: Instant) -> Option<Instant> {
-        let [first, .., third, last] = self.0;
+        let [last, third, .., first] = self.0;
         if deadline >= first || last != Instant::FAR_FUTURE {
             return None;
         }
@@ -32,12 +33,12 @@ impl Armed {
     /// The earliest of them.
     #[inline(always)]
     pub(crate) fn first(&self) -> Instant {
-        self.0[0]
+        self.0[MOST - 1]
     }
 
     pub(crate) fn add(&mut self, at: Instant) {
-        self.0.rotate_right(1);
-        self.0[0] = at;
+        self.0.rotate_left(1);
+        self.0[MOST - 1] = at;
     }
 
     /// Is there an entry at `at`?
@@ -48,8 +49,8 @@ impl Armed {
     /// Forgets the entry at `at`; `false` if it has none.
     pub(crate) fn remove(&mut self, at: Instant) -> bool {
         let Some(place) = self.0.iter().position(|entry| *entry == at) else { return false };
-        self.0[place..].rotate_left(1);
-        self.0[MOST - 1] = Instant::FAR_FUTURE;
+        self.0[..=place].rotate_right(1);
+        self.0[0] = Instant::FAR_FUTURE;
         true
     }
 }

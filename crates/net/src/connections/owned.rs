@@ -15,6 +15,8 @@ use tcp::Tcb;
 use tcp::time_wait::TimeWait;
 use wire::{Endpoint, FlowKey, Instant};
 
+// Never in two cache lines.
+#[repr(align(16))]
 struct Slot<U> {
     generation: u32,
     /// That of the connection's flow, by which it is taken out.
@@ -39,18 +41,35 @@ struct Near {
     slot: u32,
 }
 
-/// Most bytes of a connection that are asked for: a transaction needs nearly all of the control
-/// block.
-const HOT: usize = 1024;
+/// A pair of near places, in the order in which their connections became near, the last first. Never
+/// in two cache lines.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Pair([Near; 2]);
+
+impl Pair {
+    const NONE: Pair = Pair([Near { ports: 0, slot: 0 }; 2]);
+
+    /// The slot of the connection with these ports, if it is here.
+    #[inline(always)]
+    fn slot(self, ports: u32) -> Option<u32> {
+        let [first, second] = self.0;
+        let near = if first.ports == ports { first } else { second };
+        (near.ports == ports).then_some(near.slot)
+    }
+}
+
+/// No slot.
+const NOWHERE: u32 = u32::MAX;
 
 /// Connections that are on their way from memory at a time. More than a processor waits for at once
 /// would hold up everything else, and what comes too early goes before it is used.
 const AHEAD: usize = 8;
 
-/// Most pairs of near connections, and up to how many there are four times as many as connections;
-/// powers of two.
-const NEAR: usize = 1 << 16;
-const FEW: usize = 256;
+/// Most pairs of near connections, a power of two. There are four times as many as connections: with as
+/// many, a quarter of 30,000 connections found two others in theirs, one after the other, and each of
+/// them had gone when it was looked for again.
+const NEAR: usize = 1 << 17;
 
 /// A table of connections for one owner.
 pub struct OwnedTable<U> {
@@ -62,7 +81,7 @@ pub struct OwnedTable<U> {
     /// times as many pairs as there are connections, up to [`FEW`], and one for each, up to
     /// [`NEAR`]. Whoever makes more than
     /// two flows that meet in one pair has them found by the hash.
-    near: Vec<[Near; 2]>,
+    near: Vec<Pair>,
     /// The flow that was hashed last. One that is looked for in vain is looked for among those
     /// in TIME-WAIT next, and then opened.
     hashed: Option<(FlowKey, u32)>,
@@ -157,10 +176,9 @@ impl<U> OwnedTable<U> {
         let entry = Place { hash, slot };
         self.places.insert_unique(spread(hash), entry, |place| spread(place.hash));
         let connections = self.places.len();
-        let few = (4 * connections).next_power_of_two().min(FEW);
-        let pairs = connections.next_power_of_two().min(NEAR).max(few);
+        let pairs = (4 * connections).next_power_of_two().min(NEAR);
         if self.near.len() < pairs {
-            self.near = vec![[Near { ports: 0, slot: 0 }; 2]; pairs];
+            self.near = vec![Pair::NONE; pairs];
         }
         // Its first segment will be looked for.
         let (ports, place) = self.near_place(&flow);
@@ -202,7 +220,7 @@ impl<U> OwnedTable<U> {
 
     /// Puts `near` in the place of the one of its pair that became so first.
     fn note_near(&mut self, place: usize, near: Near) {
-        if let Some([first, second]) = self.near.get_mut(place) {
+        if let Some(Pair([first, second])) = self.near.get_mut(place) {
             (*first, *second) = (near, *first);
         }
     }
@@ -212,7 +230,7 @@ impl<U> OwnedTable<U> {
     #[inline(never)]
     fn bring_near(&mut self, flow: &FlowKey, ports: u32, place: usize) -> bool {
         // Both of the pair may have the same ports.
-        if let Some([_, second]) = self.near.get(place).copied()
+        if let Some(Pair([_, second])) = self.near.get(place).copied()
             && second.ports == ports
             && self.has(second.slot, flow)
         {
@@ -226,13 +244,10 @@ impl<U> OwnedTable<U> {
         true
     }
 
-    /// The slot where the connection of `flow` is, if there is one: that it is the one is seen
-    /// when it has come, so nothing waits for it here. It is near from now on.
+    /// The slot where the connection of `flow` is, if there is one, by its hash: that it is the one is
+    /// seen when it has come, so nothing waits for it here. It is near from now on.
     fn guess(&mut self, flow: &FlowKey) -> Option<u32> {
         let (ports, place) = self.near_place(flow);
-        if let Some(near) = self.near.get(place)?.iter().find(|near| near.ports == ports) {
-            return Some(near.slot);
-        }
         let hash = self.hasher.hash_one(flow) as u32;
         let slot = self.places.find(spread(hash), |place| place.hash == hash)?.slot;
         self.note_near(place, Near { ports, slot });
@@ -243,7 +258,7 @@ impl<U> OwnedTable<U> {
     #[inline]
     fn fetch(&self, slot: u32) {
         if let Some(Slot { connection: Some(connection), .. }) = self.slots.get(slot as usize) {
-            wire::prefetch_first(&**connection, HOT);
+            wire::prefetch_part(&**connection, Connection::<U>::HOT);
         }
     }
 
@@ -277,11 +292,9 @@ impl<U> Connections<U> for OwnedTable<U> {
     ) -> Option<R> {
         let (ports, place) = self.near_place(flow);
         loop {
-            let [first, second] = *self.near.get(place)?;
-            let near = if first.ports == ports { first } else { second };
-            if near.ports == ports
+            if let Some(slot) = self.near.get(place)?.slot(ports)
                 && let Some(Slot { connection: Some(connection), .. }) =
-                    self.slots.get_mut(near.slot as usize)
+                    self.slots.get_mut(slot as usize)
                 && connection.flow == *flow
             {
                 return Some(f(connection));
@@ -304,10 +317,23 @@ impl<U> Connections<U> for OwnedTable<U> {
     fn ask_for(&mut self, flows: &[FlowKey]) {
         let mut asked = std::mem::take(&mut self.asked);
         asked.clear();
+        // Near places come from memory, too: all are asked for before the first is looked at. Those that
+        // are not near come last, so that nothing that is waits for the hash and its table.
         for flow in flows {
-            let Some(slot) = self.guess(flow) else { continue };
-            wire::prefetch(&self.slots[slot as usize]);
-            asked.push(slot);
+            if let Some(pair) = self.near.get(self.near_place(flow).1) {
+                wire::prefetch(pair);
+            }
+        }
+        for flow in flows {
+            let (ports, place) = self.near_place(flow);
+            let slot = self.near.get(place).and_then(|pair| pair.slot(ports));
+            if let Some(slot) = slot.and_then(|slot| self.slots.get(slot as usize)) {
+                wire::prefetch(slot);
+            }
+            asked.push(slot.unwrap_or(NOWHERE));
+        }
+        for (slot, flow) in asked.iter_mut().zip(flows).filter(|(slot, _)| **slot == NOWHERE) {
+            *slot = self.guess(flow).unwrap_or(NOWHERE);
         }
         self.going = 0;
         self.asked = asked;

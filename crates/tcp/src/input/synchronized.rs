@@ -161,7 +161,7 @@ impl Tcb {
         }
         if len > 0 && self.flags.sack && h.seq.before(self.rcv.nxt) {
             let end = (h.seq + len).earliest(self.rcv.nxt);
-            self.acks.dsack = Some((h.seq, end));
+            self.dsack = Some((h.seq, end));
         }
         self.ack_now();
     }

@@ -68,7 +68,7 @@ impl Tcb {
         if seq.before(self.rcv.nxt) {
             let old = self.rcv.nxt.distance_from(seq).min(len);
             if old > 0 && self.flags.sack {
-                self.acks.dsack = Some((seq, seq + old));
+                self.dsack = Some((seq, seq + old));
             }
             cut_front(payload, old as usize);
             (seq, len) = (seq + old, len - old);
@@ -171,7 +171,7 @@ impl Tcb {
             if let Some(twice) = assembler.insert(seq, payload, most)
                 && self.flags.sack
             {
-                self.acks.dsack = Some(twice);
+                self.dsack = Some(twice);
             }
             if assembler.is_empty() {
                 self.assembler = None;
@@ -203,8 +203,8 @@ impl Tcb {
             let known = self.rcv.nxt.earliest(end);
             if known.after(next) {
                 cut_front(&mut payload, known.distance_from(next) as usize);
-                if self.flags.sack && self.acks.dsack.is_none() {
-                    self.acks.dsack = Some((next, known));
+                if self.flags.sack && self.dsack.is_none() {
+                    self.dsack = Some((next, known));
                 }
             }
         }
@@ -244,7 +244,7 @@ impl Tcb {
     /// The FIN is next.
     pub(super) fn fin(&mut self, now: Instant) {
         // Whether something came twice is of no use to a peer that has sent all.
-        self.acks.dsack = None;
+        self.dsack = None;
         let waits = self.fin_may_wait();
         self.rcv.nxt += 1;
         self.rcv.edge = self.rcv.edge.latest(self.rcv.nxt);

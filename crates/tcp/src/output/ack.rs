@@ -50,7 +50,7 @@ impl Tcb {
     fn sack_blocks(&mut self) -> SackBlocks {
         // RFC 2018 4/2
         let mut blocks = SackBlocks::NONE;
-        if let Some((left, right)) = self.acks.dsack.take() {
+        if let Some((left, right)) = self.dsack.take() {
             blocks.push(left, right);
         }
         let most = if self.flags.timestamps { 3 } else { 4 };

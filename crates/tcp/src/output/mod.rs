@@ -101,7 +101,7 @@ impl Tcb {
             && self.board.lost == 0
             && !self.acks.now
             && !self.flags.probe_due
-            && self.acks.dsack.is_none()
+            && self.dsack.is_none()
             && self.assembler.is_none()
             && self.reset_reply.is_none()
             && !self.stays_whole()
@@ -204,7 +204,7 @@ impl Tcb {
             || self.flags.probe_due
             || self.reset_reply.is_some()
             || self.assembler.is_some()
-            || self.acks.dsack.is_some()
+            || self.dsack.is_some()
             || self.has_mark_errand()
     }
 
@@ -265,7 +265,7 @@ impl Tcb {
             return Some(ack);
         }
         // SACK blocks would not fit beside a full segment.
-        let sack_first = self.assembler.is_some() || self.acks.dsack.is_some();
+        let sack_first = self.assembler.is_some() || self.dsack.is_some();
         if self.acks.now && (sack_first || self.has_marks_to_tell()) {
             return Some(self.pure_ack(now));
         }

@@ -92,7 +92,15 @@ impl Episode {
 
 /// The state of recovery.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Recovery {
+    /// Which segment of those delivered was sent last, and what follows from it.
+    pub rack: Rack,
+    /// RecoveryPoint: SND.NXT when the last recovery began, or SND.UNA if that is
+    /// later and none is going on.
+    pub recover: Seq,
+    /// Duplicate acknowledgments in a row, without SACK.
+    pub duplicates: u32,
     pub phase: Phase,
     /// The next segment that is sent again may exceed cwnd.
     pub force: bool,
@@ -100,17 +108,10 @@ pub(crate) struct Recovery {
     pub above: bool,
     /// A tail loss probe has to be sent.
     pub tail_due: bool,
-    /// RecoveryPoint: SND.NXT when the last recovery began, or SND.UNA if that is
-    /// later and none is going on.
-    pub recover: Seq,
-    /// Duplicate acknowledgments in a row, without SACK.
-    pub duplicates: u32,
     /// Segments sent again, ever.
     pub retransmits: u32,
     /// Segments that the peer said it had twice, ever.
     pub duplicates_told: u32,
-    /// Which segment of those delivered was sent last, and what follows from it.
-    pub rack: Rack,
     /// The tail loss probe that is under way.
     pub tail: Option<Tail>,
     /// The reduction that may be undone.
@@ -118,6 +119,9 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
+    /// So many of its first bytes are what plain segments touch.
+    pub(crate) const HOT: usize = std::mem::offset_of!(Recovery, retransmits);
+
     pub(crate) fn new(iss: Seq) -> Recovery {
         Recovery {
             phase: Phase::Open,

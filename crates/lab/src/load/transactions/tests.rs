@@ -22,7 +22,7 @@ fn a_churn_goes_to_the_next_port_once_round() {
             panic!("call {nth} is missing: {:?}", meter.failure());
         };
         assert_eq!(next, remote(FIRST_PORT + (3 + nth) % CHURN_PORTS));
-        assert_eq!(connection.remote, Some(next));
+        assert_eq!(connection.remote.as_deref(), Some(&next));
         conn = connection;
     }
     assert_eq!(meter.failure(), None);

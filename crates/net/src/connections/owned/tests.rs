@@ -51,3 +51,39 @@ fn whoever_looks_for_a_flow_finds_its_connection_or_none() {
     }
     assert!(found > 10_000 && missed > 10_000, "{found} {missed}");
 }
+
+/// What plain segments touch of a connection: each line of it comes from memory, several times for a
+/// transaction, where connections are many.
+#[test]
+fn what_plain_segments_touch_lies_together() {
+    let (hot, whole) = (Connection::<u64>::HOT, size_of::<Connection<u64>>());
+    assert!(hot.len() <= 13 * 64 && hot.end <= whole - 64, "{hot:?} of {whole}");
+}
+
+/// However connections share their pairs: nearly all of many are found without the hash.
+#[test]
+fn of_many_connections_nearly_all_are_near() {
+    const MANY: u16 = 3000;
+    // Ports without an order, and none twice.
+    let mixed = |n: u16| n.wrapping_mul(40_503) ^ n.wrapping_mul(40_503) >> 7;
+    let flow = |n: u16| {
+        let end = |last, port| Endpoint { address: Ipv4Addr::new(10, 0, 0, last).into(), port };
+        FlowKey { local: end(1, 7), remote: end(2, mixed(mixed(n))) }
+    };
+    let mut table = OwnedTable::new(0, &Config::new(Vec::new(), 7));
+    for n in 0..MANY {
+        table.open(flow(n), tcb(&flow(n)), n).expect("there is room");
+    }
+    let mut is_near = |n: u16| {
+        let (ports, place) = table.near_place(&flow(n));
+        table.with_flow(&flow(n), |c| assert_eq!(c.user, n)).expect("it is there");
+        table.near[place].slot(ports).is_some()
+    };
+    assert!((0..MANY).all(&mut is_near), "whoever was looked for is near");
+    let near = (0..MANY).filter(|n| {
+        let (ports, place) = table.near_place(&flow(*n));
+        table.near[place].slot(ports).is_some()
+    });
+    let near = near.count();
+    assert!(near > usize::from(MANY) * 98 / 100, "{near} of {MANY}");
+}
