@@ -2,11 +2,18 @@
 
 use anabranch::Stack;
 use platform::{self, Instant};
+use std::sync::LazyLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// The time limit of a case: many times what it takes on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The time limit of a case: many times what it takes on a slow machine. `ANABRANCH_PATIENCE` says
+/// another one, in seconds.
+static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
+    let seconds = std::env::var("ANABRANCH_PATIENCE").map_or(120, |seconds| {
+        seconds.parse().unwrap_or_else(|_| panic!("ANABRANCH_PATIENCE is {seconds:?}: say seconds"))
+    });
+    Duration::from_secs(seconds)
+});
 
 /// Runs `case` in a thread of its own.
 ///
@@ -20,7 +27,7 @@ pub fn within(name: &str, case: impl FnOnce() + Send + 'static) {
         let _ = done.send(());
     };
     let thread = std::thread::Builder::new().name(name.into()).spawn(run).expect("a thread");
-    if wait.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+    if wait.recv_timeout(*PATIENCE) == Err(RecvTimeoutError::Timeout) {
         panic!("{name} hangs");
     }
     if let Err(panic) = thread.join() {
@@ -57,7 +64,7 @@ pub fn until_probed(stack: &Stack) {
 /// # Panics
 /// If `so` stays false for too long; `what` says what was waited for.
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE / 3;
+    let end = Instant::now() + *PATIENCE / 3;
     while !so() {
         assert!(Instant::now() < end, "not in time: {what}");
         platform::thread::sleep(Duration::from_millis(1));

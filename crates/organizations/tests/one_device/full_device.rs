@@ -1,43 +1,14 @@
 //! A device that takes nothing for long: connections that have something to send wait for it, and
 //! cost no processor.
 
-extern crate anabranch_organizations as organizations;
-
-mod common;
-
+use crate::App;
 use device::{Batch, Medium, Transmit, memory};
-use net::application::ConnectError;
-use net::{Application, Datagram};
 use organizations::Running;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tcp::{Events, Tcb};
 use wire::Endpoint;
-
-struct App;
-
-impl Application for App {
-    type Connection = ();
-    type Listener = ();
-    type Udp = ();
-    type Wakes = ();
-
-    fn incoming(&mut self, (): &()) -> Option<()> {
-        None
-    }
-    fn connect_failed(&mut self, (): (), error: ConnectError) {
-        panic!("{error}");
-    }
-    fn ready(&mut self, (): &mut (), _: &mut Tcb, _: Events, _: wire::Instant) -> bool {
-        false
-    }
-    fn closed(&mut self, (): (), _: &mut Tcb) {}
-    fn datagram(&mut self, (): &(), _: Datagram) -> bool {
-        false
-    }
-}
 
 /// Takes nothing, and counts how often it was asked.
 struct Full(Arc<AtomicU64>);
@@ -60,7 +31,7 @@ fn start(name: &str, processors: usize) -> (Arc<dyn Running<App>>, Arc<AtomicU64
     }
     // Without addresses of a link, nobody has to be asked for one first.
     device.capabilities.medium = Medium::Ip;
-    let running = common::start(name, device, processors, || App);
+    let running = crate::start(name, device, processors);
     (running, asked)
 }
 
