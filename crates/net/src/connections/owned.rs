@@ -78,8 +78,7 @@ pub struct OwnedTable<U> {
     hasher: Keyed,
     places: HashTable<Place>,
     /// Connections that are found without a keyed hash, as busy ones nearly always are: four
-    /// times as many pairs as there are connections, up to [`FEW`], and one for each, up to
-    /// [`NEAR`]. Whoever makes more than
+    /// times as many pairs as there are connections, up to [`NEAR`]. Whoever makes more than
     /// two flows that meet in one pair has them found by the hash.
     near: Vec<Pair>,
     /// The flow that was hashed last. One that is looked for in vain is looked for among those
