@@ -66,10 +66,14 @@ const NOWHERE: u32 = u32::MAX;
 /// would hold up everything else, and what comes too early goes before it is used.
 const AHEAD: usize = 8;
 
-/// Most pairs of near connections, a power of two. There are four times as many as connections: with as
-/// many, a quarter of 30,000 connections found two others in theirs, one after the other, and each of
-/// them had gone when it was looked for again.
-const NEAR: usize = 1 << 17;
+/// Most pairs of near connections, a power of two.
+const NEAR: usize = 1 << 16;
+/// Up to so many there are four times as many as connections.
+const FEW: usize = 256;
+/// With so many connections there are twice as many: with as many, a quarter of 30,000 connections had
+/// two others or more in theirs, who took it from each other in turn, and then waited for the hash table,
+/// which is in no cache; of twice as many it is a twelfth. (Each place costs an idle connection something.)
+const MANY: usize = 1 << 14;
 
 /// A table of connections for one owner.
 pub struct OwnedTable<U> {
@@ -78,8 +82,8 @@ pub struct OwnedTable<U> {
     hasher: Keyed,
     places: HashTable<Place>,
     /// Connections that are found without a keyed hash, as busy ones nearly always are: four
-    /// times as many pairs as there are connections, up to [`NEAR`]. Whoever makes more than
-    /// two flows that meet in one pair has them found by the hash.
+    /// times as many pairs as there are connections, up to [`FEW`], then one for each, and from [`MANY`]
+    /// connections on two, up to [`NEAR`]. Whoever makes more than two flows that meet in one pair has them found by the hash.
     near: Vec<Pair>,
     /// The flow that was hashed last. One that is looked for in vain is looked for among those
     /// in TIME-WAIT next, and then opened.
@@ -175,7 +179,9 @@ impl<U> OwnedTable<U> {
         let entry = Place { hash, slot };
         self.places.insert_unique(spread(hash), entry, |place| spread(place.hash));
         let connections = self.places.len();
-        let pairs = (4 * connections).next_power_of_two().min(NEAR);
+        let few = (4 * connections).next_power_of_two().min(FEW);
+        let many = if connections >= MANY { 2 * connections } else { connections };
+        let pairs = many.next_power_of_two().min(NEAR).max(few);
         if self.near.len() < pairs {
             self.near = vec![Pair::NONE; pairs];
         }

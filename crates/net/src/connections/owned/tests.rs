@@ -63,12 +63,12 @@ fn what_plain_segments_touch_lies_together() {
 /// However connections share their pairs: nearly all of many are found without the hash.
 #[test]
 fn of_many_connections_nearly_all_are_near() {
-    const MANY: u16 = 3000;
-    // Ports without an order, and none twice.
-    let mixed = |n: u16| n.wrapping_mul(40_503) ^ n.wrapping_mul(40_503) >> 7;
+    const MANY: u16 = 30_000;
     let flow = |n: u16| {
-        let end = |last, port| Endpoint { address: Ipv4Addr::new(10, 0, 0, last).into(), port };
-        FlowKey { local: end(1, 7), remote: end(2, mixed(mixed(n))) }
+        let [a, b, c, d, ..] = platform::SplitMix64::new(n.into()).next_u64().to_le_bytes();
+        let local = Endpoint { address: Ipv4Addr::new(10, 0, 0, 1).into(), port: 7 };
+        let port = u16::from_le_bytes([c, d]);
+        FlowKey { local, remote: Endpoint { address: Ipv4Addr::new(10, 1, a, b).into(), port } }
     };
     let mut table = OwnedTable::new(0, &Config::new(Vec::new(), 7));
     for n in 0..MANY {
@@ -85,5 +85,5 @@ fn of_many_connections_nearly_all_are_near() {
         table.near[place].slot(ports).is_some()
     });
     let near = near.count();
-    assert!(near > usize::from(MANY) * 98 / 100, "{near} of {MANY}");
+    assert!(near > usize::from(MANY) * 95 / 100, "{near} of {MANY}");
 }
