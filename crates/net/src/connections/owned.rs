@@ -70,9 +70,8 @@ const AHEAD: usize = 8;
 const NEAR: usize = 1 << 16;
 /// Up to so many there are four times as many as connections.
 const FEW: usize = 256;
-/// With so many connections there are twice as many: with as many, a quarter of 30,000 connections had
-/// two others or more in theirs, who took it from each other in turn, and then waited for the hash table,
-/// which is in no cache; of twice as many it is a twelfth. (Each place costs an idle connection something.)
+/// With so many connections there are twice as many: three to a pair take it from each other in turn, and
+/// wait for the hash table, which is in no cache then. (Each place costs an idle connection something.)
 const MANY: usize = 1 << 14;
 
 /// A table of connections for one owner.
