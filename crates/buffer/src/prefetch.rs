@@ -5,8 +5,10 @@ use std::ops::Range;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Has `value` brought near, all lines of it, without waiting for them. It is not
-/// read, so another thread may write to what is in it at the same time.
+/// Has `value` brought near, all lines of it, without waiting for them: into the second-level cache,
+/// since what is on its way to the first takes one of its few fill buffers until it has come
+/// (docs/measurements.md, *Many connections*). It is not read, so another thread may write to what
+/// is in it at the same time.
 #[inline]
 pub fn prefetch<T>(value: &T) {
     prefetch_part(value, 0..size_of::<T>());
@@ -17,12 +19,12 @@ pub fn prefetch<T>(value: &T) {
 pub fn prefetch_part<T>(value: &T, part: Range<usize>) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         let ask = |place: usize| {
             let at = std::ptr::from_ref(value).cast::<i8>().wrapping_add(place);
             // SAFETY: a prefetch is a hint: it reads nothing that a program could see,
             // and never faults, whatever the address.
-            unsafe { _mm_prefetch(at, _MM_HINT_T0) };
+            unsafe { _mm_prefetch(at, _MM_HINT_T1) };
         };
         let part = part.start..size_of::<T>().min(part.end);
         part.clone().step_by(LINE).for_each(ask);
