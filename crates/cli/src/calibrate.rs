@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::{Output, print};
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::{progress, quiet};
 use lab::calibrate::{self, Effort, Outcome, Progress};
 use planner::calibration::default_path;
@@ -108,7 +108,7 @@ pub fn measure(effort: &Effort) -> Result<Outcome, Failure> {
     watch.end();
     let outcome = outcome.map_err(Failure::failed)?;
     for line in &outcome.left_out {
-        eprintln!("anabranch: left out: {line}");
+        tell(format_args!("anabranch: left out: {line}"));
     }
     Ok(outcome)
 }

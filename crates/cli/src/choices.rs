@@ -1,6 +1,7 @@
 //! What organizations leave open, as options of the command.
 
 use crate::failure::Failure;
+use crate::say::tell;
 use anabranch::organization::{Choice, LockKind, Options, Organization};
 use std::time::Duration;
 
@@ -138,10 +139,10 @@ impl Choices {
 pub fn warn_of_processors(asked: usize) {
     let there = lab::affinity::processors();
     if asked > there {
-        eprintln!(
+        tell(format_args!(
             "anabranch: {asked} processors are asked for, and this machine has {there}: threads \
              will share them"
-        );
+        ));
     }
 }
 

@@ -3,6 +3,7 @@
 use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 /// No argument at all: the answer is the help, in full.
@@ -73,7 +74,8 @@ impl Failure {
 
     /// Prints the line, and says with which code to end.
     pub fn report(&self) -> ExitCode {
-        eprintln!("anabranch: {self}");
+        // That nobody reads it changes nothing.
+        let _ = writeln!(stderr(), "anabranch: {self}");
         ExitCode::from(self.code)
     }
 }

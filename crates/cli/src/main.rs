@@ -1,6 +1,8 @@
 //! The command `anabranch`: files and small services over a TAP device, a bench
 //! in memory, a demonstration, and a look at what the machine offers.
 #![forbid(unsafe_code)]
+// They panic where nobody reads: `say` has what does not.
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::print_stdout))]
 
 mod bench;
 mod calibrate;

@@ -4,6 +4,7 @@ use crate::bench::{FamilyArg, OfFamily};
 use crate::failure::Failure;
 use crate::files::{Json, Output, distinct};
 use crate::progress;
+use crate::say::tell;
 use lab::machine;
 use planner::plan::{self, Plan, Request, Target};
 use planner::{Calibration, Load, Predictor, calibration};
@@ -126,10 +127,10 @@ impl Args {
         let calibration = calibration::load(&path).map_err(Failure::refused)?;
         let differs = calibration.machine.differs_from(&machine::this());
         if !differs.is_empty() {
-            eprintln!(
+            tell(format_args!(
                 "anabranch: {} is of another machine ({differs}): the plan is for that one; for this one, run `anabranch calibrate`",
                 path.display()
-            );
+            ));
         }
         Ok(calibration)
     }

@@ -1,5 +1,6 @@
 //! Says so where other programs use the machine that is being measured.
 
+use crate::say::tell;
 use lab::busy::{self, Look, Others};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ const BEFORE: Duration = Duration::from_millis(200);
 
 /// Says so if other programs are busy now.
 pub fn look() {
-    tell(busy::look(BEFORE), "are using");
+    tell_of(busy::look(BEFORE), "are using");
 }
 
 /// Looks while something is measured.
@@ -22,13 +23,13 @@ impl Watch {
 
     /// Says so if other programs were busy since.
     pub fn end(self) {
-        tell(self.0.and_then(|look| look.others()), "used");
+        tell_of(self.0.and_then(|look| look.others()), "used");
     }
 }
 
-fn tell(others: Option<Others>, used: &str) {
+fn tell_of(others: Option<Others>, used: &str) {
     if let Some(line) = others.and_then(|others| words(others, used)) {
-        eprintln!("anabranch: {line}");
+        tell(format_args!("anabranch: {line}"));
     }
 }
 

@@ -1,8 +1,8 @@
-//! Lines on standard output.
+//! Lines on standard output, and on standard error.
 
 use crate::failure::Failure;
 use std::fmt::Display;
-use std::io::{self, Write, stdout};
+use std::io::{self, Write, stderr, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Lines were lost, and it has been told.
@@ -16,8 +16,14 @@ pub fn say(line: impl Display) {
     if let Err(failure) = printed(written)
         && !LOST.swap(true, Ordering::Relaxed)
     {
-        eprintln!("anabranch: {failure}");
+        tell(format_args!("anabranch: {failure}"));
     }
+}
+
+/// Prints a line on standard error. That nobody reads there any more, or that there is no room, is no
+/// reason to end, least of all for a server (`eprintln!` panics).
+pub fn tell(line: impl Display) {
+    let _ = writeln!(stderr().lock(), "{line}");
 }
 
 /// Has a line found no room?

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::files::{Json, distinct};
 use crate::plan::of_family;
 use crate::progress;
+use crate::say::tell;
 use crate::table::{render, thousands};
 use lab::calibrate::Effort;
 use lab::machine;
@@ -165,7 +166,7 @@ impl Args {
     /// The file's; or measures one.
     fn calibration(&self) -> Result<Calibration, Failure> {
         let Some(path) = &self.calibration else {
-            eprintln!("calibrating first: about three minutes");
+            tell("calibrating first: about three minutes");
             return Ok(measure(&Effort::default())?.calibration);
         };
         let calibration = calibration::load(path).map_err(Failure::refused)?;
@@ -194,12 +195,12 @@ fn compare(
         ));
     }
     let (seed, [least, most]) = (validation.seed, validation.seconds(&loads));
-    eprintln!(
+    tell(format_args!(
         "seed {seed}: {} loads under all organizations: about {:.1} minutes, or up to {:.0} if the machine does not keep its pace",
         loads.len(),
         least / 60.0,
         most / 60.0,
-    );
+    ));
     let bar = progress::samples();
     let mut show = |progress: lab::Progress<'_>| progress::show(&bar, progress);
     let reports = validation.run(&loads, states, kept, &mut show);

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{Server, isolated};
+use common::{Server, anabranch, isolated};
 use rustix::process::Signal;
+use std::process::Stdio;
 
 #[test]
 fn without_a_file_for_it_the_summary_is_printed() {
@@ -21,4 +22,31 @@ fn without_a_file_for_it_the_summary_is_printed() {
         let said = server.terminate();
         assert!(said.contains("ended: processor-per-connection for "), "{said}");
     });
+}
+
+/// Before, the first line about what went wrong ended a server whose log nobody read any more, by a panic.
+#[test]
+fn a_server_goes_on_when_nobody_reads_its_errors() {
+    isolated(|| {
+        let arguments = "--tap ana-test --processors 1 --tcp-echo 7 --stats-json /dev/full";
+        let Some(mut server) = Server::start(arguments) else {
+            return;
+        };
+        server.leave_errors();
+        // Each time it has to say that the file has no room.
+        server.signal(Signal::USR1);
+        server.signal(Signal::TERM);
+        let (code, said) = server.wait();
+        assert_eq!(code, Some(1), "{said}");
+        assert!(said.contains("ended: "), "{said}");
+    });
+}
+
+/// The exit code says why, whoever reads.
+#[test]
+fn a_refusal_that_nobody_reads_is_one() {
+    let mut command = anabranch("bench rr --seconds 0");
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("the command runs");
+    drop(child.stderr.take());
+    assert_eq!(child.wait().expect("a child").code(), Some(2));
 }

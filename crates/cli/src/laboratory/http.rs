@@ -8,6 +8,7 @@ use crate::demo::pages::{Pages, SMALL};
 use crate::failure::Failure;
 use crate::files::Json;
 use crate::progress;
+use crate::say::tell;
 use crate::table::{render_left, short, thousands};
 use anabranch::Organization;
 use lab::http::{self, Connect, Load, Outcome, Schedule};
@@ -131,7 +132,7 @@ impl Args {
     /// Every rate against a server on each organization.
     fn everywhere(&self) -> Result<Vec<Row>, Failure> {
         let names = self.names()?;
-        let link = choose_link(&|line| eprintln!("{line}"))?;
+        let link = choose_link(&|line| tell(line))?;
         let all = std::thread::available_parallelism().map_or(1, usize::from).min(16);
         let processors = self.processors.map_or(all, usize::from);
         let pages = Arc::new(Pages::new(0));

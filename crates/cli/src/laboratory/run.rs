@@ -6,7 +6,7 @@ use super::{failure, search};
 use crate::failure::Failure;
 use crate::progress;
 use crate::quiet::Watch;
-use crate::say::say;
+use crate::say::{say, tell};
 use lab::notebook::builtin::{self, BUILTIN};
 use lab::notebook::case;
 use lab::notebook::execute::{Progress, execute, seconds};
@@ -155,7 +155,7 @@ fn start(experiments: Vec<Experiment>, full: bool, name: &str, how: &How) -> Res
     }
     let path = how.out.clone().unwrap_or_else(|| PathBuf::from(default_name(name)));
     let folder = Folder::create(&path, &session).map_err(failure)?;
-    eprintln!("{size}; results go to {}", path.display());
+    tell(format_args!("{size}; results go to {}", path.display()));
     go_on(folder, &session, Vec::new())
 }
 
@@ -166,7 +166,7 @@ fn start(experiments: Vec<Experiment>, full: bool, name: &str, how: &How) -> Res
 pub fn resume(path: &Path) -> Result<(), Failure> {
     let (folder, contents) = Folder::resume(path).map_err(failure)?;
     let done = contents.done();
-    eprintln!("{}", size(&contents.session, &done)?);
+    tell(size(&contents.session, &done)?);
     go_on(folder, &contents.session, contents.records)
 }
 
@@ -189,10 +189,10 @@ fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<
     watch.end();
     let summary = summary.map_err(failure)?;
     if summary.failed > 0 {
-        eprintln!(
+        tell(format_args!(
             "{} of {} runs gave no figures; the samples say why",
             summary.failed, summary.made
-        );
+        ));
     }
     let path = folder.path().to_owned();
     drop(folder);

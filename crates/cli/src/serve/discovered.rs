@@ -1,5 +1,6 @@
 //! [`Discovered`]: what changes of the host by itself; with `serve --slaac`, what routers on the link say.
 
+use crate::say::tell;
 use anabranch::Stack;
 use anabranch::dhcp::Dhcp6;
 use anabranch::host::{Event, Events, Host};
@@ -43,16 +44,16 @@ impl Discovered {
     fn say(&self, event: &Event) {
         if let Event::Queues(interface, queues) = event {
             let name = &self.host.interfaces()[*interface].name;
-            eprintln!(
+            tell(format_args!(
                 "anabranch: `{name}` has {queues} receive queues now: what comes up on one that it did not have at \
                  the start is not seen: start the server again, or spread frames by `ethtool -X {name}`"
-            );
+            ));
         }
         if !self.slaac {
             return;
         }
         if let Some(sentence) = sentence(event, &self.host) {
-            eprintln!("anabranch: slaac: {sentence}");
+            tell(format_args!("anabranch: slaac: {sentence}"));
         }
     }
 
@@ -66,10 +67,10 @@ impl Discovered {
         }
         let flags = self.host.dhcp6_flags(0);
         if flags.managed && !self.has_told_managed.replace(true) {
-            eprintln!(
+            tell(format_args!(
                 "anabranch: slaac: a router says that addresses are to be had by DHCPv6, which are \
                  not asked for: give --add-address where no network forms addresses"
-            );
+            ));
         }
         if (flags.managed || flags.other) && !self.has_told.get() {
             self.ask();
@@ -84,7 +85,9 @@ impl Discovered {
                 Ok(started) => *dhcp6 = Some(started),
                 Err(error) => {
                     self.has_told.set(true);
-                    return eprintln!("anabranch: slaac: no DHCPv6 server is asked: {error}");
+                    return tell(format_args!(
+                        "anabranch: slaac: no DHCPv6 server is asked: {error}"
+                    ));
                 }
             }
         }
@@ -92,7 +95,7 @@ impl Discovered {
         if let Some(servers) = told {
             self.has_told.set(true);
             let all = list(servers);
-            eprintln!("anabranch: slaac: a DHCPv6 server names servers for names: {all}");
+            tell(format_args!("anabranch: slaac: a DHCPv6 server names servers for names: {all}"));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! [`Leased`]: `serve --dhcp`, an address from a server.
 
 use crate::failure::Failure;
+use crate::say::tell;
 use anabranch::dhcp::{Dhcp, Event, Lease, Lost, Route};
 use anabranch::{Cidr, Stack};
 use std::time::{Duration, Instant};
@@ -31,12 +32,12 @@ impl Leased {
             self.tell();
             if told.is_some_and(|at| Instant::now() >= at) {
                 told = None;
-                eprintln!(
+                tell(format_args!(
                     "anabranch: dhcp: no server has given an address on {} for {} s, asking on: \
                      start a server there, or give --address",
                     self.device,
                     PATIENCE.as_secs()
-                );
+                ));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -52,7 +53,7 @@ impl Leased {
     /// Tells on standard error what has happened since the last time.
     pub(super) fn tell(&self) {
         while let Some(event) = self.dhcp.next(Duration::ZERO) {
-            eprintln!("anabranch: dhcp: {}", sentence(&event));
+            tell(format_args!("anabranch: dhcp: {}", sentence(&event)));
         }
     }
 }

@@ -15,7 +15,7 @@ pub use tcp::tcp_config;
 
 use crate::failure::Failure;
 use crate::link::Chosen;
-use crate::say::say;
+use crate::say::{say, tell};
 use crate::view;
 use crate::zone::{Zoned, ZonedRoute};
 use anabranch::Cidr;
@@ -227,7 +227,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
         path.display()
     ));
     // Both are told.
-    result.inspect_err(|_| eprintln!("anabranch: {cut_off}"))?;
+    result.inspect_err(|_| tell(format_args!("anabranch: {cut_off}")))?;
     Err(cut_off)
 }
 
@@ -240,7 +240,7 @@ async fn show(running: &Running, settings: &Settings) -> Result<Option<Control>,
     }
     // It serves as well without.
     let control = viewed.open_control();
-    Ok(control.inspect_err(|e| eprintln!("anabranch: no control socket: {e}")).ok())
+    Ok(control.inspect_err(|e| tell(format_args!("anabranch: no control socket: {e}"))).ok())
 }
 
 /// The signals that end the server.
@@ -331,7 +331,7 @@ async fn until_the_end(
                     say(report::summary(running, settings, "so far").trim_end());
                 }
                 if let Err(failure) = report::write(running, settings) {
-                    eprintln!("anabranch: {failure}");
+                    tell(format_args!("anabranch: {failure}"));
                 }
             }
             () = running.discovered.listen() => running.check(settings)?,

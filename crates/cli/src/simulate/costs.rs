@@ -3,6 +3,7 @@
 use crate::bench::FamilyArg;
 use crate::failure::Failure;
 use crate::plan::{of_family, of_machine};
+use crate::say::tell;
 use planner::calibration::{Calibration, default_path, load};
 use planner::predict::{Case, Predictor};
 use planner::simulator::{Costs, Scenario};
@@ -82,11 +83,11 @@ impl Given {
         let calibration = load(&path).map_err(Failure::refused)?;
         let differs = calibration.machine.differs_from(&lab::machine::this());
         if !differs.is_empty() {
-            eprintln!(
+            tell(format_args!(
                 "anabranch: {} is of another machine ({differs}): the figures are of that one; \
                  `anabranch calibrate` measures this one",
                 path.display()
-            );
+            ));
         }
         Ok(calibration)
     }
@@ -141,7 +142,7 @@ fn fitted(
     let (scenarios, rest): (Vec<Scenario>, Vec<(f64, Vec<String>)>) = fitted?.into_iter().unzip();
     let (doubts, notes): (Vec<f64>, Vec<Vec<String>>) = rest.into_iter().unzip();
     for note in notes.into_iter().flatten().collect::<BTreeSet<String>>() {
-        eprintln!("anabranch: {note}");
+        tell(format_args!("anabranch: {note}"));
     }
     Ok((scenarios, doubts))
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::Output;
+use crate::say::tell;
 use anabranch::capture::Filter;
 use anabranch::control::{CaptureRequest, Stopper};
 use std::fs::File;
@@ -67,7 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 0 => String::new(),
                 n => format!(", {n} dropped since this was too slow: narrow the filter"),
             };
-            eprintln!("{} packets captured{dropped}", counts.captured);
+            tell(format_args!("{} packets captured{dropped}", counts.captured));
             Ok(())
         }
         // Wireshark was closed.

@@ -99,6 +99,11 @@ impl Server {
         self.child.id()
     }
 
+    /// Closes the pipe of its standard error: nobody reads there any more.
+    pub fn leave_errors(&mut self) {
+        self.child.stderr = None;
+    }
+
     /// What it says next, a line.
     pub fn line(&self) -> String {
         self.lines.recv_timeout(PATIENCE).expect("a line")
