@@ -19,7 +19,7 @@ pub enum ConnectError {
     /// None that this user may ask has a control socket, of this name if one was given.
     #[error("no stack{} has a control socket for you: look as its owner", named(.0))]
     None(Option<String>),
-    /// More than one has, and no name was given.
+    /// More than one has, and no name was given, or that of several: then with the numbers of their processes.
     #[error("several stacks have control sockets, {}: name one", .0.join(", "))]
     Several(Vec<String>),
 }
@@ -93,7 +93,8 @@ impl Stopper {
 }
 
 impl Client {
-    /// Connects to the control socket of this name, or to the only one that this user has.
+    /// Connects to the control socket of this name, or to the only one that this user has. Where several processes
+    /// have one of that name, `NAME.PROCESS` is that of the process with this number.
     ///
     /// # Errors
     /// If there is none, or more than one.
@@ -218,20 +219,34 @@ fn connect(directory: &Path, name: Option<&str>) -> Result<UnixStream, ConnectEr
         Ok(()) => place::sockets(directory),
         Err(_) => Vec::new(),
     };
-    let wanted = |other: &str| name.is_none_or(|name| name == other);
+    let wanted = |other: &str, path: &Path| {
+        name.is_none_or(|name| name == other || name == with_process(path))
+    };
     let mut live = Vec::new();
-    for (name, path) in sockets.into_iter().filter(|(name, _)| wanted(name)) {
+    for (name, path) in sockets.into_iter().filter(|(name, path)| wanted(name, path)) {
         match UnixStream::connect(&path) {
-            Ok(stream) => live.push((name, stream)),
+            Ok(stream) => live.push((name, path, stream)),
             // Its process was killed.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => drop(fs::remove_file(path)),
             Err(_) => {}
         }
     }
     if live.len() > 1 {
-        return Err(ConnectError::Several(live.into_iter().map(|(name, _)| name).collect()));
+        let is_one_of_many =
+            |name: &str| live.iter().filter(|(other, ..)| other == name).count() > 1;
+        let told = |(name, path, _): &(String, PathBuf, UnixStream)| match is_one_of_many(name) {
+            true => with_process(path),
+            false => name.clone(),
+        };
+        return Err(ConnectError::Several(live.iter().map(told).collect()));
     }
-    live.pop().map(|(_, stream)| stream).ok_or_else(|| ConnectError::None(name.map(str::to_owned)))
+    let stream = live.pop().map(|(.., stream)| stream);
+    stream.ok_or_else(|| ConnectError::None(name.map(str::to_owned)))
+}
+
+/// The name of the socket at `path` and its process's number behind it, which tells it from others of that name.
+fn with_process(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -278,5 +293,28 @@ mod tests {
         assert!(error.to_string().contains("ana0, ana8: name one"), "{error}");
         assert!(connect(&directory, Some("ana8")).is_ok());
         assert!(connect(&directory, Some("ana9")).is_err());
+    }
+
+    /// As servers of several network namespaces are, which all have the device of the default.
+    #[test]
+    fn stacks_of_one_name_are_told_apart_by_their_processes() {
+        let place = tempfile::tempdir().expect("a directory");
+        let directory = place.path().join("anabranch");
+        place::make(&directory).expect("made");
+        let listen = |name: &str| UnixListener::bind(directory.join(name)).expect("bound");
+        let _all = ["ana0.2.sock", "ana0.3.sock", "ana8.4.sock"].map(listen);
+        for (name, named) in [
+            (None, "sockets, ana0.2, ana0.3, ana8: name one"),
+            (Some("ana0"), "sockets, ana0.2, ana0.3: name one"),
+        ] {
+            let error = connect(&directory, name).expect_err("which one?").to_string();
+            assert!(error.ends_with(named), "{error}");
+        }
+        for name in ["ana0.2", "ana0.3", "ana8", "ana8.4"] {
+            assert!(connect(&directory, Some(name)).is_ok(), "{name}");
+        }
+        for name in ["ana0.4", "ana0.", "ana", "ana0.2.sock"] {
+            assert!(connect(&directory, Some(name)).is_err(), "{name}");
+        }
     }
 }

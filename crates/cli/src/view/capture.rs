@@ -29,7 +29,8 @@ root.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Device of the server [default: the only one that runs]
+    /// Device of the server; DEVICE.PROCESS where several have one of that name, with the number
+    /// of the server's process [default: the only one that runs]
     #[arg(long, value_name = "NAME")]
     pub from: Option<String>,
     /// File to write [default: standard output]
@@ -58,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let request = CaptureRequest::new(filter)
         .with_count(args.count)
         .with_snaplen(args.snaplen.map(|bytes| bytes as usize));
-    let client = super::client(args.from.as_deref())?;
+    let client = super::client(args.from.as_deref(), "name one by --from")?;
     let stopper = client.stopper().map_err(Failure::failed)?;
     stop_at_signals(stopper).map_err(Failure::failed)?;
     let mut to = to.open()?;

@@ -75,7 +75,8 @@ A server shows them to its owner and to root.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Device of the server [default: the only one that runs]
+    /// Device of the server; DEVICE.PROCESS where several have one of that name, with the number
+    /// of the server's process [default: the only one that runs]
     pub device: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -87,7 +88,9 @@ pub struct Args {
 /// # Errors
 /// [`Failure`] if there is no such server.
 pub fn connections(args: &Args) -> Result<(), Failure> {
-    let answer = client(args.device.as_deref())?.connections().map_err(|e| unanswered(&e))?;
+    let answer = client(args.device.as_deref(), "name one of these")?
+        .connections()
+        .map_err(|e| unanswered(&e))?;
     let answer: Value = serde_json::from_str(&answer).map_err(Failure::failed)?;
     match args.json {
         true => print(format_args!("{answer:#}")),
@@ -95,12 +98,12 @@ pub fn connections(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The control socket of the server on `device`, or of the only one that runs.
-fn client(device: Option<&str>) -> Result<Client, Failure> {
+/// The control socket of the server on `device`, or of the only one that runs; with several, `mend` is what to do.
+fn client(device: Option<&str>, mend: &str) -> Result<Client, Failure> {
     Client::connect(device).map_err(|error| match error {
         ConnectError::Several(names) => {
             let names = names.join(", ");
-            Failure::refused(format!("several servers run, on {names}: name a device"))
+            Failure::refused(format!("several servers run, on {names}: {mend}"))
         }
         _ => {
             let which = device.map_or(String::new(), |device| format!(" on `{device}`"));

@@ -23,7 +23,8 @@ While nobody looks, a server measures nothing of this. It shows it to its owner 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Device of the server [default: the only one that runs]
+    /// Device of the server; DEVICE.PROCESS where several have one of that name, with the number
+    /// of the server's process [default: the only one that runs]
     pub device: Option<String>,
     /// Seconds between two looks
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
@@ -50,7 +51,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// # Errors
 /// [`Failure`] if there is no such server, or it ends.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let client = super::client(args.device.as_deref())?;
+    let client = super::client(args.device.as_deref(), "name one of these")?;
     let mut out = io::stdout().lock();
     let refreshes = out.is_terminal() && !args.once && !args.json;
     let mut shown = Ok(());
