@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// `command`, whose control sockets are in `place`.
 fn at(place: &Path, mut command: Command) -> Command {
@@ -141,6 +142,38 @@ fn only_the_owner_may_look() {
     });
 }
 
+/// What a client that asks for metrics gets; nothing, if it is turned away.
+fn scraped_by(mut scrape: TcpStream) -> String {
+    let question = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    let mut page = String::new();
+    if scrape.write_all(question).is_ok() && scrape.read_to_string(&mut page).is_err() {
+        page.clear();
+    }
+    page
+}
+
+/// Before, any user of the host could take all descriptors of the server, which its files need.
+#[test]
+fn those_who_ask_for_metrics_are_few() {
+    isolated(|| {
+        let place = tempfile::tempdir().expect("a directory");
+        let arguments = "--tap ana-test --tcp-echo 7 --metrics 9100";
+        let Some(server) = server(place.path(), arguments) else { return };
+        let one = || connect(Ipv4Addr::LOCALHOST, 9100);
+        let mut silent: Vec<TcpStream> = (0..64).map(|_| one()).collect();
+        assert_eq!(scraped_by(one()), "", "there is no room for one more");
+        let page = scraped_by(silent.remove(0));
+        assert!(page.contains("anabranch_connections 0"), "who was there is served: {page}");
+        // It has gone, so another has room, as soon as the server has seen it go.
+        let give_up = Instant::now() + PATIENCE;
+        while scraped_by(one()).is_empty() {
+            assert!(Instant::now() < give_up, "there is no room any more");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        server.terminate();
+    });
+}
+
 /// The page for Prometheus: every line is one that it reads, and the figures are right.
 #[test]
 fn metrics_are_what_prometheus_reads() {
@@ -151,12 +184,7 @@ fn metrics_are_what_prometheus_reads() {
         let mut stream = connect(OURS, 7);
         stream.write_all(b"hello").expect("write");
         stream.read_exact(&mut [0; 5]).expect("read");
-        let mut scrape = connect(Ipv4Addr::LOCALHOST, 9100);
-        scrape
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            .expect("write");
-        let mut page = String::new();
-        scrape.read_to_string(&mut page).expect("read");
+        let page = scraped_by(connect(Ipv4Addr::LOCALHOST, 9100));
         let (head, body) = page.split_once("\r\n\r\n").expect("a response");
         assert!(head.starts_with("HTTP/1.1 200") && head.contains("version=0.0.4"), "{head}");
 

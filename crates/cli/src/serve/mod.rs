@@ -171,7 +171,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub stats_json: Option<PathBuf>,
     /// Answer at http://127.0.0.1:PORT/metrics of this host with what was counted,
-    /// as Prometheus reads it; any user of the host may ask
+    /// as Prometheus reads it; any user of the host may ask, over 64 connections at a time
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub metrics: Option<u16>,
     /// End as by a signal when standard input ends: so does a server with the program that has started it

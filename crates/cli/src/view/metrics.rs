@@ -13,8 +13,12 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Connections at a time. More are closed: any user of the host may come, and the server's files need descriptors.
+const CLIENTS: usize = 64;
 
 /// Answers at this port of the kernel's 127.0.0.1 from now on.
 ///
@@ -26,10 +30,16 @@ pub async fn listen(port: u16, viewed: Arc<Viewed>) -> Result<(), Failure> {
     })?;
     let site = Arc::new(Metrics(viewed));
     let tally = Arc::new(Tally::default());
+    let places = Arc::new(Semaphore::new(CLIENTS));
     tokio::spawn(async move {
         loop {
             let (stream, _) = accept::next(|| listener.accept()).await;
-            tokio::spawn(http::serve(stream, site.clone(), tally.clone()));
+            let Ok(place) = places.clone().try_acquire_owned() else { continue };
+            let served = http::serve(stream, site.clone(), tally.clone());
+            tokio::spawn(async move {
+                let _ = served.await;
+                drop(place);
+            });
         }
     });
     Ok(())
