@@ -22,7 +22,7 @@ const FILES: usize = 4096;
 /// How long a file is believed to be as it was, ms.
 const FRESH: u64 = 1000;
 /// Longer than file systems take for the same time.
-const SETTLED: Duration = Duration::from_millis(100);
+pub(super) const SETTLED: Duration = Duration::from_millis(100);
 
 /// Small files in memory, by the paths of URIs. A file that was looked at within a second
 /// is answered from here without a system call; then it is looked at again, and read again
@@ -56,7 +56,7 @@ pub(super) struct Kept {
 
 /// What is another if the file is another, or was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+pub(super) struct Identity {
     device: u64,
     inode: u64,
     size: u64,
@@ -65,7 +65,7 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(metadata: &Metadata) -> Identity {
+    pub(super) fn of(metadata: &Metadata) -> Identity {
         Identity {
             device: metadata.dev(),
             inode: metadata.ino(),
@@ -75,7 +75,7 @@ impl Identity {
         }
     }
 
-    fn is_older_than(&self, age: Duration) -> bool {
+    pub(super) fn is_older_than(&self, age: Duration) -> bool {
         let (seconds, nanos) = self.changed;
         let since = Duration::new(seconds.unsigned_abs(), nanos.unsigned_abs() as u32);
         let changed = SystemTime::UNIX_EPOCH + since;

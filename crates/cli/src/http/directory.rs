@@ -5,7 +5,9 @@
 use super::blocks::Blocks;
 use super::cache::Cache;
 use super::document::{Asked, Document, put};
+use super::listing::Listings;
 use super::{Body, Site, text};
+use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode, Uri};
 use percent_encoding::{
@@ -33,6 +35,8 @@ pub struct Directory {
     cache: Cache,
     /// Of the others, what is on its way.
     blocks: Blocks,
+    /// And of directories.
+    listings: Listings,
 }
 
 /// The path of a URI: its segments, decoded, without those that say nothing.
@@ -101,6 +105,7 @@ impl Directory {
             path: path.canonicalize()?,
             cache: Cache::default(),
             blocks: Blocks::default(),
+            listings: Listings::default(),
         })
     }
 
@@ -159,7 +164,10 @@ impl Directory {
         at: &Location<'_>,
     ) -> io::Result<Response<Body>> {
         match self.locate(at)? {
-            Located::Directory(file) => list(request, at, &file),
+            Located::Directory(file) => {
+                let page = self.listings.page(at.path(), &file, || list(at, &file))?;
+                Ok(listed(request, page))
+            }
             Located::Elsewhere => Ok(redirect(&at.as_directory())),
             Located::File(path, file, metadata) => {
                 match self.cache.keep(uri, &path, &file, &metadata) {
@@ -234,7 +242,7 @@ fn escape(text: &str) -> String {
 }
 
 /// A page with the names of a directory, directories first.
-fn list(request: &Asked<'_>, at: &Location<'_>, directory: &File) -> io::Result<Response<Body>> {
+fn list(at: &Location<'_>, directory: &File) -> io::Result<String> {
     let mut names: Vec<(bool, Vec<u8>)> = Vec::new();
     for entry in Dir::read_from(directory)? {
         let entry = entry?;
@@ -259,10 +267,15 @@ fn list(request: &Asked<'_>, at: &Location<'_>, directory: &File) -> io::Result<
         let _ = writeln!(page, "<li><a href=\"./{href}{slash}\">{name}{slash}</a></li>");
     }
     page.push_str("</ul></body></html>\n");
+    Ok(page)
+}
+
+/// The answer with this page.
+fn listed(request: &Asked<'_>, page: Bytes) -> Response<Body> {
     let len = page.len();
-    let mut response = text(StatusCode::OK, if request.wants_body { page } else { String::new() });
+    let mut response = text(StatusCode::OK, if request.wants_body { page } else { Bytes::new() });
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     put(fields, header::CONTENT_LENGTH, &len.to_string());
-    Ok(response)
+    response
 }

@@ -6,6 +6,7 @@ mod body;
 mod cache;
 mod directory;
 mod document;
+mod listing;
 mod patient;
 mod range;
 

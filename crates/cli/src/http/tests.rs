@@ -2,6 +2,7 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::task::{Context, Waker};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
@@ -246,6 +247,26 @@ fn directories() {
         assert!(list.text().contains(part), "{part} in {}", list.text());
     }
     assert!(!get(&place, "/").text().contains("\"../\""));
+}
+
+/// Before, each of them had its own: clients that took nothing of a large directory's page had megabytes each.
+#[test]
+fn those_who_ask_for_the_same_names_share_a_page() {
+    let place = site();
+    // What has just changed might change again unseen.
+    std::thread::sleep(Duration::from_millis(200));
+    let site = Directory::open(&place.path().join("root")).expect("open");
+    let names = || {
+        let uri = Uri::from_static("/sub/");
+        let mut body = site.page(&uri, &HeaderMap::new(), true).into_body();
+        let frame = pin!(body.frame()).poll(&mut Context::from_waker(Waker::noop()));
+        let Poll::Ready(Some(Ok(frame))) = frame else { panic!("it is there at once") };
+        frame.into_data().expect("bytes")
+    };
+    let (one, another) = (names(), names());
+    assert_eq!(one.as_ptr(), another.as_ptr());
+    fs::write(place.path().join("root/sub/new"), "").expect("written");
+    assert!(names().windows(4).any(|part| part == b">new"), "what has changed is read again");
 }
 
 #[test]

@@ -103,7 +103,8 @@ pub struct Args {
     pub congestion: crate::congestion::Congestion,
     /// MiB of memory that connections may hold together, about. What is read of large
     /// files is beside it: 64 MiB, and 64 KiB at most for each further client that takes none of its
-    /// file [default: a quarter of the machine's]
+    /// file; and the names of each directory that is on its way, once for all who take them
+    /// [default: a quarter of the machine's]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(8..))]
     pub memory: Option<u32>,
     /// Serve on the kernel's own sockets instead, at ADDR [default: 127.0.0.1]: the same
