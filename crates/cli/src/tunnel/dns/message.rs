@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 /// Bytes of the header.
 const HEADER: usize = 12;
-/// The most bytes of a name, as it is written with dots (RFC 1035 2.3.4).
-const LONGEST_NAME: usize = 253;
+/// The most bytes of a name, with the lengths of its labels (RFC 1035 2.3.4): 253 as it is written with dots.
+const LONGEST_NAME: usize = 255;
 /// The class of the Internet.
 const INTERNET: u16 = 1;
 
@@ -46,7 +46,7 @@ pub struct Question<'a> {
     bytes: &'a [u8],
     /// Where the question ends in `bytes`.
     end: usize,
-    /// The name, in lower case, without the last dot.
+    /// The name, in lower case, without the last dot; that of a host, but for other kinds.
     pub name: String,
     /// What is asked of it.
     pub kind: Kind,
@@ -99,13 +99,17 @@ impl<'a> Question<'a> {
         let (Some(kind), Some(class)) = (word(bytes, at), word(bytes, at + 2)) else {
             return Err(refuse(Code::Malformed));
         };
-        let question = |kind| Question { bytes, end: at + 4, name, kind };
-        Ok(question(match (kind, class) {
+        let kind = match (kind, class) {
             (1, INTERNET) => Kind::A,
             (28, INTERNET) => Kind::Aaaa,
             (64 | 65, INTERNET) => Kind::Service,
             _ => Kind::Other,
-        }))
+        };
+        match name {
+            // What is refused may have any name.
+            None if kind != Kind::Other => Err(refuse(Code::Malformed)),
+            name => Ok(Question { bytes, end: at + 4, name: name.unwrap_or_default(), kind }),
+        }
     }
 
     /// The answer with these addresses, which hold for `ttl` seconds.
@@ -129,10 +133,10 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The name of the question, and where it ends. Only names of hosts are: letters, digits,
+/// The name of the question, if it is that of a host, and where it ends. Those are of letters, digits,
 /// hyphens and underscores. Others could mean something to whom they are handed on to.
-fn name(bytes: &[u8]) -> Option<(String, usize)> {
-    let (mut at, mut name) = (HEADER, String::new());
+fn name(bytes: &[u8]) -> Option<(Option<String>, usize)> {
+    let (mut at, mut name, mut is_host) = (HEADER, String::new(), true);
     loop {
         let len = usize::from(*bytes.get(at)?);
         at += 1;
@@ -144,16 +148,15 @@ fn name(bytes: &[u8]) -> Option<(String, usize)> {
             return None;
         }
         let label = bytes.get(at..at + len)?;
-        if !label.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) {
-            return None;
-        }
+        is_host &= label.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
         if !name.is_empty() {
             name.push('.');
         }
         name.extend(label.iter().map(|b| char::from(b.to_ascii_lowercase())));
         at += len;
     }
-    (!name.is_empty() && name.len() <= LONGEST_NAME).then_some((name, at))
+    let name = (is_host && !name.is_empty()).then_some(name);
+    (at - HEADER <= LONGEST_NAME).then_some((name, at))
 }
 
 #[cfg(test)]

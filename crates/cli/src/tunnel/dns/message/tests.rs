@@ -59,6 +59,28 @@ fn kinds() {
     }
 }
 
+/// Before, questions for services of such names, and for the root's servers, were told to make no sense.
+#[test]
+fn what_is_refused_may_have_any_name() {
+    let names: [&[&[u8]]; 4] =
+        [&[], &[b"My Printer", b"_ipp", b"_tcp", b"x"], &[b"\xff"], &[&[0xff; 63], &[0xff; 63]]];
+    for name in names {
+        for (kind, class) in [(2, 1), (12, 1), (33, 1), (1, 3)] {
+            let bytes = request(name, kind, class);
+            let question = Question::parse(&bytes).expect("a question");
+            assert_eq!(question.kind, Kind::Other, "{name:?}");
+            let answer = question.answer(Code::Refused, &[], 0);
+            assert_eq!((answer[3] & 0xf, answer[5]), (5, 1));
+            assert_eq!(answer[HEADER..], bytes[HEADER..bytes.len() - 11]);
+        }
+        for kind in [1, 28, 65] {
+            assert_eq!(code(Question::parse(&request(name, kind, 1))), 1, "{name:?}");
+        }
+    }
+    let long = request(&[&[b' '; 63], &[b' '; 63], &[b' '; 63], &[b' '; 62]], 12, 1);
+    assert_eq!(code(Question::parse(&long)), 1, "longer than names are");
+}
+
 #[test]
 fn what_makes_no_sense() {
     let good = request(&[b"x", b"org"], 1, 1);
