@@ -183,10 +183,13 @@ impl Stack {
         self.0.config.account.memory()
     }
 
+    /// Do connections hold more than they may? New ones are refused until they hold less.
+    pub fn is_full(&self) -> bool {
+        self.0.config.account.is_full()
+    }
+
     /// What all units have counted.
-    ///
-    /// A task on one of the stack's own threads is told what had been counted when they last
-    /// had nothing to do.
+    /// A task on one of the stack's own threads is told what had been counted when they last had nothing to do.
     pub fn counters(&self) -> Counters {
         self.0.view.counters()
     }

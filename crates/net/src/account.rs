@@ -76,8 +76,13 @@ impl Account {
         }
     }
 
-    /// Do connections hold `reserve` bytes more than they may? So there is no room for others.
-    pub(crate) fn is_full(&self, reserve: usize) -> bool {
+    /// Do connections hold more than they may? Then there is no room for others, but for a reserve.
+    pub fn is_full(&self) -> bool {
+        self.is_full_beyond(0)
+    }
+
+    /// Do they hold `reserve` bytes more than they may?
+    pub(crate) fn is_full_beyond(&self, reserve: usize) -> bool {
         self.memory() > self.limit.load(Ordering::Relaxed).saturating_add(reserve)
     }
 

@@ -72,7 +72,7 @@ impl Share {
 
     /// Is there no memory for another connection?
     pub(crate) fn is_full(&self) -> bool {
-        self.account.is_full(self.reserve.unwrap_or(0))
+        self.account.is_full_beyond(self.reserve.unwrap_or(0))
     }
 
     /// Is the bound a hard one ([`Config::memory_reserve`])?

@@ -42,6 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a client may take nothing of an answer. It is longer, for slow ones: room is told of only when
 /// much of what was written is acknowledged.
 const UNREAD: Duration = Duration::from_secs(300);
+/// How long, while others are refused for want of memory.
+const UNREAD_WHEN_FULL: Duration = PATIENCE;
 /// What may be done, with uploads and without.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, PUT, POST, OPTIONS");
 const READING: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -54,6 +56,11 @@ pub trait Site: Send + Sync + 'static {
     /// May clients upload anything?
     fn takes_uploads(&self) -> bool {
         true
+    }
+
+    /// Are clients refused, since there is no memory for more?
+    fn is_full(&self) -> bool {
+        false
     }
 }
 
@@ -86,7 +93,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let clock = timer.clone();
-    let stream = Patient::new(stream, timer.clone(), UNREAD);
+    let (full, times) = (site.clone(), (UNREAD_WHEN_FULL, UNREAD));
+    let stream = Patient::new(stream, timer.clone(), times, move || full.is_full());
     let heard = stream.heard();
     let answer = service_fn(|request| {
         let (site, tally, timer) = (site.clone(), tally.clone(), clock.clone());

@@ -10,11 +10,18 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A connection whose writes fail once none of them has got on for some time. A client that asks for a
-/// file and does not read it would otherwise have the connection, and the file, for as long as it likes.
-pub(super) struct Patient<S, T> {
+/// file and does not read it would otherwise have the connection, and the file, for as long as it likes. While
+/// others are refused since all memory is held, that time is shorter.
+pub(super) struct Patient<S, T, F> {
     stream: S,
     timer: T,
-    patience: Duration,
+    /// While others are refused, and else.
+    least: Duration,
+    most: Duration,
+    /// Are they?
+    is_full: F,
+    /// How long nothing was written, when `nap` began.
+    still: Duration,
     /// Since `nap` began, something was written.
     moved: bool,
     nap: Option<Pin<Box<dyn Sleep>>>,
@@ -22,10 +29,17 @@ pub(super) struct Patient<S, T> {
     heard: Arc<AtomicBool>,
 }
 
-impl<S, T: Timer> Patient<S, T> {
-    /// `stream`, with writes that may stand still for `patience`, and for no more than twice as long.
-    pub(super) fn new(stream: S, timer: T, patience: Duration) -> Patient<S, T> {
-        Patient { stream, timer, patience, moved: false, nap: None, heard: Arc::default() }
+impl<S, T: Timer, F: Fn() -> bool> Patient<S, T, F> {
+    /// `stream`, with writes that may stand still for the second of two times, or the first while it `is_full`; and
+    /// for no more than the first one longer.
+    pub(super) fn new(
+        stream: S,
+        timer: T,
+        (least, most): (Duration, Duration),
+        is_full: F,
+    ) -> Patient<S, T, F> {
+        let (still, moved, nap, heard) = (Duration::ZERO, false, None, Arc::default());
+        Patient { stream, timer, least, most, is_full, still, moved, nap, heard }
     }
 
     /// Has the client said something since it was answered last?
@@ -46,20 +60,27 @@ impl<S, T: Timer> Patient<S, T> {
         }
         loop {
             let nap = self.nap.get_or_insert_with(|| {
-                self.moved = false;
-                self.timer.sleep(self.patience)
+                (self.moved, self.still) = (false, Duration::ZERO);
+                self.timer.sleep(self.least)
             });
             ready!(nap.as_mut().poll(context));
-            if !std::mem::take(&mut self.moved) {
+            let moved = std::mem::take(&mut self.moved);
+            self.still = if moved { Duration::ZERO } else { self.still + self.least };
+            if self.still >= self.most || (!moved && (self.is_full)()) {
                 let text = "the client takes nothing of what is written";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
             }
-            self.timer.reset(nap, self.timer.now() + self.patience);
+            self.timer.reset(nap, self.timer.now() + self.least);
         }
     }
 }
 
-impl<S: AsyncRead + Unpin, T: Timer + Unpin> AsyncRead for Patient<S, T> {
+impl<S, T, F> AsyncRead for Patient<S, T, F>
+where
+    S: AsyncRead + Unpin,
+    T: Timer + Unpin,
+    F: Fn() -> bool + Unpin,
+{
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -74,7 +95,12 @@ impl<S: AsyncRead + Unpin, T: Timer + Unpin> AsyncRead for Patient<S, T> {
     }
 }
 
-impl<S: AsyncWrite + Unpin, T: Timer + Unpin> AsyncWrite for Patient<S, T> {
+impl<S, T, F> AsyncWrite for Patient<S, T, F>
+where
+    S: AsyncWrite + Unpin,
+    T: Timer + Unpin,
+    F: Fn() -> bool + Unpin,
+{
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,3 +1,5 @@
+mod patience;
+
 use super::*;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -366,44 +368,6 @@ fn who_has_been_answered_and_is_silent_is_let_go_without_an_error() {
             let ended = server.await.expect("no panic");
             assert_eq!(ended.is_err(), is_error, "{said:?}: {ended:?}");
         }
-    });
-}
-
-/// Before, who asked for a file and did not read it kept the connection and the file for ever.
-#[test]
-fn who_does_not_read_is_given_up() {
-    let place = site();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    runtime.expect("a runtime").block_on(async {
-        let (server, mut theirs) = hasty(&place);
-        theirs.write_all(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("write");
-        let ended = tokio::time::timeout(Duration::from_secs(60), server).await;
-        ended.expect("it ends").expect("no panic").expect_err("nothing was read");
-    });
-}
-
-/// However slowly it comes, a file comes whole.
-#[test]
-fn who_reads_slowly_gets_all() {
-    let place = site();
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).build();
-    runtime.expect("a runtime").block_on(async {
-        let site = Arc::new(Directory::open(&place.path().join("root")).expect("open"));
-        let (ours, mut theirs) = duplex(100_000);
-        let server = tokio::spawn(serve(ours, site, Arc::new(Tally::default())));
-        let ask = b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-        theirs.write_all(ask).await.expect("write");
-        let (mut answer, mut bytes) = (Vec::new(), vec![0; 100_000]);
-        loop {
-            tokio::time::sleep(UNREAD - Duration::from_secs(1)).await;
-            match theirs.read(&mut bytes).await.expect("read") {
-                0 => break,
-                n => answer.extend(&bytes[..n]),
-            }
-        }
-        assert!(answer.ends_with(&fs::read(place.path().join("root/large")).expect("read")));
-        server.await.expect("no panic").expect("served");
     });
 }
 

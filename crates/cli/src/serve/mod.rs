@@ -101,7 +101,8 @@ pub struct Args {
     pub processors: Option<u16>,
     #[command(flatten)]
     pub congestion: crate::congestion::Congestion,
-    /// MiB of memory that connections may hold together, about. What is read of large
+    /// MiB of memory that connections may hold together, about. While they hold it all, new ones
+    /// are refused, and a client that takes nothing of its file has a minute, not five. What is read of large
     /// files is beside it: 64 MiB, and 64 KiB at most for each further client that takes none of its
     /// file; and the names of each directory that is on its way, once for all who take them
     /// [default: a quarter of the machine's]

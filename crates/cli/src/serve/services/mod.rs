@@ -11,9 +11,10 @@ pub use net::Net;
 pub use units::Threads as HttpThreads;
 
 use crate::failure::Failure;
-use crate::http::{self, Directory};
+use crate::http::{self, Body, Directory, Site};
 use crate::tally::Tally;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use hyper::{HeaderMap, Response, Uri};
 use net::{Datagrams, Listener, Stream};
 use std::fmt;
 use std::io;
@@ -121,11 +122,32 @@ pub static SERVICES: &[Service] = &[
     },
 ];
 
+/// What the web server serves, and what it stands on.
+struct Served {
+    root: Arc<Directory>,
+    net: Net,
+}
+
+impl Site for Served {
+    fn page(&self, uri: &Uri, fields: &HeaderMap, wants_body: bool) -> Response<Body> {
+        self.root.page(uri, fields, wants_body)
+    }
+
+    fn takes_uploads(&self) -> bool {
+        self.root.takes_uploads()
+    }
+
+    fn is_full(&self) -> bool {
+        self.net.is_full()
+    }
+}
+
 async fn web(stream: Stream, at: Arc<Context>) -> io::Result<()> {
     let _ = stream.set_nodelay(true);
     match &at.root {
         Some(root) => {
-            let served = http::serve(stream, root.clone(), at.tally.clone()).await;
+            let site = Arc::new(Served { root: root.clone(), net: at.net.clone() });
+            let served = http::serve(stream, site, at.tally.clone()).await;
             served.map_err(io::Error::other)
         }
         None => Err(io::ErrorKind::NotFound.into()),

@@ -20,6 +20,13 @@ pub enum Net {
     Kernel(SocketAddr),
 }
 
+impl Net {
+    /// Are new connections refused, since those that are there hold all the memory that they may?
+    pub fn is_full(&self) -> bool {
+        matches!(self, Net::Stack(stack) if stack.is_full())
+    }
+}
+
 /// A listener for connections.
 pub enum Listener {
     /// Of the stack.
