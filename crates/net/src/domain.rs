@@ -382,6 +382,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
         transport.end_batch(&mut cx);
         let mut down = Down { ip, link, egress, now, observer: &mut *observer };
         let more = transport.serve(&mut cx, room, &mut down);
+        // Answers to SYNs that have waited for the round.
+        self.send_replies(now, egress);
         let more = more || self.flushes.may_go(egress);
         let mut called = false;
         while let Some(call) = self.app.next_call() {

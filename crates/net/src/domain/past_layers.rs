@@ -95,7 +95,8 @@ impl<A: Application, C: Connections<A::Connection>> Domain<A, C> {
             return plain.segment.input_apart(Parts::new(), transport, &mut cx);
         }
         match plain.segment.input_bare(transport, conns, now) {
-            Some(()) => counters.delivered += 1,
+            Some(true) => counters.delivered += 1,
+            Some(false) => {}
             None => self.stray(0, now),
         }
     }

@@ -7,6 +7,7 @@ mod calls;
 mod coalesce;
 mod conn_timers;
 mod context;
+mod early_syns;
 mod errors;
 mod fast_open;
 mod group;
@@ -36,6 +37,7 @@ use crate::share::Share;
 use blocked::Blocked;
 use bound::Bound;
 use conn_timers::ConnTimers;
+use early_syns::EarlySyns;
 use held_back::HeldBack;
 use ready_list::ReadyList;
 use std::collections::VecDeque;
@@ -55,6 +57,7 @@ pub struct Transport<A: Application> {
     pub(crate) udp: Bound<A::Udp>,
     pub(crate) timers: ConnTimers,
     pub(crate) ready: ReadyList,
+    early_syns: EarlySyns,
     blocked: Blocked,
     held_back: HeldBack,
     /// Passive opens whose handshake is going on, roughly the oldest first, and names of
@@ -91,6 +94,7 @@ impl<A: Application> Transport<A> {
             udp: Bound::new(hasher),
             timers: ConnTimers::default(),
             ready: ReadyList::default(),
+            early_syns: EarlySyns::default(),
             blocked: Blocked::default(),
             held_back: HeldBack::new(unit.index),
             half_open: VecDeque::new(),

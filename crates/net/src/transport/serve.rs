@@ -66,7 +66,8 @@ impl<A: Application> Transport<A> {
         }
         self.ready.end_round();
         self.share.all_had_a_turn();
-        !self.ready.is_empty()
+        self.take_early_syns(cx)
+            || !self.ready.is_empty()
             || (C::SHARED && self.held_back.any())
             || self.may_go_on(|at| down.room_by(at))
     }

@@ -1,6 +1,7 @@
 //! ④ Segments to connections.
 
 use super::coalesce::{self, GroBatch};
+use super::early_syns::EarlySyn;
 use super::fast_open::Syn;
 use super::{Cx, Transport};
 use crate::DropReason;
@@ -66,13 +67,17 @@ impl Arriving {
         let Arriving { flow, header, interface, segment, ecn, .. } = self;
         let syn = Syn::of(packet, len);
         transport.end_batch(cx);
-        let (ready, now) = (&mut transport.ready, cx.now);
+        let (ready, early, now) = (&mut transport.ready, &mut transport.early_syns, cx.now);
         let found = cx.conns.with_flow(flow, |connection| {
+            if early.keep(self, syn.len(), connection) {
+                return None;
+            }
             let answer = syn.input(&mut connection.tcb, header, (*segment, *ecn), now);
             ready.schedule(connection);
-            answer
+            Some(answer)
         });
-        if let Some(answer) = found {
+        if let Some(taken) = found {
+            let Some(answer) = taken else { return };
             if let Some(answer) = answer {
                 transport.config.fast_open.answered(flow, answer);
             }
@@ -116,19 +121,24 @@ impl Arriving {
         })
     }
 
-    /// The same of a segment without payload.
+    /// The same of a segment without payload. Returns whether its connection has it, and not who
+    /// [keeps](super::early_syns) it.
     #[inline(always)]
     pub(crate) fn input_bare<A: Application, C: Connections<A::Connection>>(
         &self,
         transport: &mut Transport<A>,
         conns: &mut C,
         now: Instant,
-    ) -> Option<()> {
-        let ready = &mut transport.ready;
+    ) -> Option<bool> {
+        let (ready, early) = (&mut transport.ready, &mut transport.early_syns);
         conns.with_flow(&self.flow, move |connection| {
             let Arriving { header, ecn, .. } = self;
+            if early.keep(self, 0, connection) {
+                return false;
+            }
             connection.tcb.input_bare(header, *ecn, now);
             ready.schedule(connection);
+            true
         })
     }
 
@@ -156,18 +166,23 @@ impl Arriving {
     ) {
         let Some(payload) = transport.coalesce(self, payload, cx) else { return };
         let (ready, share, now) = (&mut transport.ready, &mut transport.share, cx.now);
+        let early = &mut transport.early_syns;
         let len = wire::total(&payload);
         // (It holds `self` alone of what is in it, since what it holds is moved.)
         let found = cx.conns.with_flow(&self.flow, move |connection| {
             let Arriving { header, segment, ecn, .. } = self;
+            if early.keep(self, len, connection) {
+                return None;
+            }
             share.comes(connection, len);
             connection.tcb.input_coalesced(header, payload, *segment, *ecn, now);
             ready.schedule(connection);
-            connection.id
+            Some(connection.id)
         });
         let Arriving { flow, header, .. } = self;
         match found {
-            Some(id) => {
+            Some(None) => {}
+            Some(Some(id)) => {
                 cx.counters.delivered += 1;
                 if len >= coalesce::WORTH {
                     transport.batch = Some(GroBatch::new(*flow, id, header));
@@ -175,6 +190,18 @@ impl Arriving {
             }
             None => self.input_stray(len, transport, cx),
         }
+    }
+}
+
+impl EarlySyn {
+    /// Comes again, now that no connection is there for it.
+    pub(super) fn arrive<A: Application, C: Connections<A::Connection>>(
+        &self,
+        transport: &mut Transport<A>,
+        cx: &mut Cx<'_, A, C>,
+    ) {
+        let EarlySyn { flow, header, len, interface, ecn } = *self;
+        Arrived { flow, header, len, interface, ecn, syn: None }.without_connection(transport, cx);
     }
 }
 

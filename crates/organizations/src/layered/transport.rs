@@ -321,7 +321,10 @@ impl<A: Application> TransportLayer<A> {
         let TransportLayer { ctx, transport, conns, app, counters, down: packets, .. } = self;
         let mut cx = Cx { conns, app, counters, now };
         let full = ctx.pipeline().full.get().connections;
-        transport.serve(&mut cx, room, &mut Down { packets, full, observer })
+        let more = transport.serve(&mut cx, room, &mut Down { packets, full, observer });
+        // Answers to SYNs that have waited for the round.
+        packets.extend(transport.take_down().map(FromTransport::Packet));
+        more
     }
 
     fn offer(&mut self, stamp: TraceStamp) {
