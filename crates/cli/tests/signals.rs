@@ -50,3 +50,18 @@ fn a_refusal_that_nobody_reads_is_one() {
     drop(child.stderr.take());
     assert_eq!(child.wait().expect("a child").code(), Some(2));
 }
+
+#[test]
+fn so_it_is_of_services_on_the_sockets_of_the_kernel() {
+    isolated(|| {
+        let Some(server) = Server::start("--kernel --tcp-echo 7") else { return };
+        for _ in 0..2 {
+            server.signal(Signal::USR1);
+            let lines = [server.line(), server.line()];
+            assert!(lines[0].starts_with("so far: kernel for "), "{lines:?}");
+            assert!(lines[1].starts_with("  tcp-echo 7: 0 served"), "{lines:?}");
+        }
+        let said = server.terminate();
+        assert!(said.contains("ended: kernel for "), "{said}");
+    });
+}

@@ -19,6 +19,7 @@ pub(super) async fn serve(settings: &Settings, address: &Zoned) -> Result<(), Fa
     let mut terminate = listen(SignalKind::terminate())?;
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut hang_up = listen(SignalKind::hangup())?;
+    let mut user = listen(SignalKind::user_defined1())?;
     let of_kernel = address.of_kernel(0);
     let at = of_kernel.map_err(|why| Failure::refused(format!("--kernel {address}: {why}")))?;
     let net = Net::Kernel(at);
@@ -32,13 +33,20 @@ pub(super) async fn serve(settings: &Settings, address: &Zoned) -> Result<(), Fa
     let started = Instant::now();
     let services = report::services(address, &tallies);
     say(format!("ready: {address} on the kernel's own sockets: {services}; Ctrl-C ends it"));
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-        _ = hang_up.recv() => {}
-        () = super::input_ends(settings.args.ends_with_input) => {}
+    let summary = |when| {
+        let seconds = started.elapsed().as_secs_f64();
+        say(format!("{when}: kernel for {seconds:.1} s\n{}", report::served(&tallies)).trim_end());
+    };
+    let mut input = std::pin::pin!(super::input_ends(settings.args.ends_with_input));
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => break,
+            () = &mut input => break,
+            _ = user.recv() => summary("so far"),
+        }
     }
-    let seconds = started.elapsed().as_secs_f64();
-    say(format!("ended: kernel for {seconds:.1} s\n{}", report::served(&tallies)).trim_end());
+    summary("ended");
     Ok(())
 }
