@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::say::{printed, say};
+use rustix::io::Errno;
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -51,8 +52,8 @@ impl Output {
     /// [`Failure::failed`], if it cannot be written; the file is as it was, then.
     pub fn write(&self, text: &str) -> Result<(), Failure> {
         self.replace(text.as_bytes()).map_err(|error| {
-            let path = self.path.display();
-            Failure::failed(format!("cannot write {} {path}: {error}: free some room", self.option))
+            let (path, mend) = (self.path.display(), mend(&error));
+            Failure::failed(format!("cannot write {} {path}: {error}: {mend}", self.option))
         })
     }
 
@@ -182,6 +183,15 @@ impl Json {
 pub fn print(text: impl Display) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     printed(writeln!(out, "{text}").and_then(|()| out.flush()))
+}
+
+/// What helps against it.
+fn mend(error: &io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE | Errno::NFILE) => "raise ulimit -n",
+        Some(Errno::NOSPC | Errno::DQUOT) => "free some room",
+        _ => "name a file that can be written",
+    }
 }
 
 #[cfg(test)]

@@ -104,3 +104,15 @@ fn a_named_pipe_is_opened_once() {
     output.write("new").expect("read");
     assert_eq!(reader.join().expect("read"), "new");
 }
+
+#[test]
+fn what_helps_is_told_by_what_is_wrong() {
+    let place = tempfile::tempdir().expect("a directory");
+    let output = Output::new("--json", &place.path().join("x")).expect("good");
+    drop(place);
+    let line = output.write("new").expect_err("its directory is gone").to_string();
+    assert!(line.ends_with(": name a file that can be written"), "{line}");
+    let of = |errno: Errno| mend(&errno.into());
+    assert_eq!([Errno::MFILE, Errno::NFILE].map(of), ["raise ulimit -n"; 2]);
+    assert_eq!([Errno::NOSPC, Errno::DQUOT].map(of), ["free some room"; 2]);
+}
