@@ -100,6 +100,7 @@ impl Link {
     }
 
     /// The records of our next report: kind, group, sources.
+    #[track_caller]
     fn report(&self) -> Vec<(u8, IpAddr, Vec<IpAddr>)> {
         let mut bytes = [0; 1500];
         loop {
@@ -115,13 +116,14 @@ impl Link {
             };
             match message[0] {
                 0x22 => return records(message, 4),
-                143 if from.ip() != self.link_local() => return records(message, 16),
+                143 if Some(from.ip()) != self.link_local() => return records(message, 16),
                 _ => {}
             }
         }
     }
 
     /// The next report has such a record.
+    #[track_caller]
     fn reports(&self, kind: u8, group: IpAddr, sources: &[IpAddr]) {
         let end = Instant::now() + PATIENCE;
         let mut seen = Vec::new();
@@ -134,15 +136,31 @@ impl Link {
         panic!("kind {kind} of {group} was not reported; last: {seen:?}");
     }
 
-    /// The kernel's own link-local address there.
-    fn link_local(&self) -> IpAddr {
+    /// The kernel's own link-local address there, which it has a moment after the device is up.
+    fn link_local(&self) -> Option<IpAddr> {
         let text = std::fs::read_to_string("/proc/thread-self/net/if_inet6").expect("/proc");
         let of = |line: &str| {
             let digits = line.split(' ').next()?.to_owned();
             (line.starts_with("fe80") && line.ends_with(NAME)).then_some(digits)
         };
-        let digits = text.lines().find_map(of).expect("a link-local address");
-        Ipv6Addr::from_bits(u128::from_str_radix(&digits, 16).expect("hexadecimal")).into()
+        let digits = text.lines().find_map(of)?;
+        let bits = u128::from_str_radix(&digits, 16).expect("hexadecimal");
+        Some(Ipv6Addr::from_bits(bits).into())
+    }
+
+    /// A socket of the kernel's that speaks ICMPv6 from that address, as routers do.
+    fn router_of_kernel(&self) -> Kernel {
+        let raw = socket(AddressFamily::INET6, SocketType::RAW, Some(ipproto::ICMPV6));
+        let (raw, start) = (raw.expect("root"), Instant::now());
+        while start.elapsed() < PATIENCE {
+            if let Some(IpAddr::V6(address)) = self.link_local()
+                && rustix::net::bind(&raw, &SocketAddrV6::new(address, 0, 0, self.index)).is_ok()
+            {
+                return raw.into();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("the kernel has no link-local address");
     }
 
     /// Asks as a router does who is a member of what, within a tenth of a second.
@@ -164,7 +182,7 @@ impl Link {
                 (query[0], query[5], query[24], query[25]) = (130, 100, 2, 125);
                 let IpAddr::V6(all) = self.family.all else { unreachable!("one family") };
                 let all = SocketAddrV6::new(all, 0, 0, self.index);
-                self.router.send_to(&query, all).expect("sent");
+                self.router_of_kernel().send_to(&query, all).expect("sent");
             }
         }
     }
