@@ -189,6 +189,7 @@ impl Stack {
     }
 
     /// What all units have counted.
+    ///
     /// A task on one of the stack's own threads is told what had been counted when they last had nothing to do.
     pub fn counters(&self) -> Counters {
         self.0.view.counters()

@@ -6,9 +6,8 @@ use std::ops::Range;
 const LINE: usize = 64;
 
 /// Has `value` brought near, all lines of it, without waiting for them: into the second-level cache,
-/// since what is on its way to the first takes one of its few fill buffers until it has come
-/// (docs/measurements.md, *Many connections*). It is not read, so another thread may write to what
-/// is in it at the same time.
+/// which was faster than into the first where many lines come from memory (docs/measurements.md,
+/// *Many connections*). It is not read, so another thread may write to what is in it at the same time.
 #[inline]
 pub fn prefetch<T>(value: &T) {
     prefetch_part(value, 0..size_of::<T>());

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::http::{self, Body, Directory, Site};
 use crate::tally::Tally;
 use clap::{Arg, ArgMatches, Command, value_parser};
-use hyper::{HeaderMap, Response, Uri};
+use hyper::{HeaderMap, Response, StatusCode, Uri};
 use net::{Datagrams, Listener, Stream};
 use std::fmt;
 use std::io;
@@ -122,19 +122,13 @@ pub static SERVICES: &[Service] = &[
     },
 ];
 
-/// What the web server serves, and what it stands on.
-struct Served {
-    root: Arc<Directory>,
-    net: Net,
-}
-
-impl Site for Served {
+/// What the web server serves, whosever threads do it.
+impl Site for Context {
     fn page(&self, uri: &Uri, fields: &HeaderMap, wants_body: bool) -> Response<Body> {
-        self.root.page(uri, fields, wants_body)
-    }
-
-    fn takes_uploads(&self) -> bool {
-        self.root.takes_uploads()
+        match &self.root {
+            Some(root) => root.page(uri, fields, wants_body),
+            None => http::text(StatusCode::NOT_FOUND, "not found\n"),
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -144,14 +138,8 @@ impl Site for Served {
 
 async fn web(stream: Stream, at: Arc<Context>) -> io::Result<()> {
     let _ = stream.set_nodelay(true);
-    match &at.root {
-        Some(root) => {
-            let site = Arc::new(Served { root: root.clone(), net: at.net.clone() });
-            let served = http::serve(stream, site, at.tally.clone()).await;
-            served.map_err(io::Error::other)
-        }
-        None => Err(io::ErrorKind::NotFound.into()),
-    }
+    let tally = at.tally.clone();
+    http::serve(stream, at, tally).await.map_err(io::Error::other)
 }
 
 impl fmt::Debug for Service {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::link::{Opened, Peer, Request, between_stacks};
 use crate::serve::tcp::server_config;
-use anabranch::{Clock, Stack, TcpStream, VirtualTime};
+use anabranch::{Builder, Clock, Stack, TcpListener, TcpStream, VirtualTime};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -48,21 +48,27 @@ fn the_same_port_of_both_protocols_is_no_clash() {
     assert!(asked(&[("http", 80)]).has(WEB) && !asked(&[("tcp-echo", 80)]).has(WEB));
 }
 
-/// Before, who vanished without a word kept its connection for ever.
-#[test]
-fn peers_that_vanish_are_given_up() {
-    let time = VirtualTime::start();
+/// A server at 10.0.0.1 and its client at 10.0.0.2, in virtual time.
+fn hosts(time: &'static VirtualTime, change: impl Fn(Builder) -> Builder) -> (Stack, Stack) {
     let ours = "10.0.0.1".parse().expect("an address");
     let (name, queues, mtu, offload) = ("ana", 1, 1500, false);
     let request = Request { name, queues, mtu, offload, ours, others: &[], peer: None };
     let opened = (between_stacks().expect("a kind").open)(&request).expect("a device");
     let Opened { device: left, peer: Peer::Stack(right) } = opened else { panic!("no stack") };
-    let start = |device, address: &str| {
+    let builder = |device, address: &str| {
         let clock = Clock::moved_by(time);
         let stack = Stack::builder().device(device).address(address).tcp(server_config(false));
-        stack.clock(clock).drain(Duration::ZERO).start().expect("a stack")
+        stack.clock(clock).drain(Duration::ZERO)
     };
-    let (server, client) = (start(left, "10.0.0.1/24"), start(*right, "10.0.0.2/24"));
+    let start = |builder: Builder| builder.start().expect("a stack");
+    (start(change(builder(left, "10.0.0.1/24"))), start(builder(*right, "10.0.0.2/24")))
+}
+
+/// Before, who vanished without a word kept its connection for ever.
+#[test]
+fn peers_that_vanish_are_given_up() {
+    let time = VirtualTime::start();
+    let (server, client) = hosts(time, |server| server);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let asked = Services(vec![(find("tcp-echo"), 7), (find("tcp-discard"), 9)]);
     let net = Net::Stack(server.clone());
@@ -87,4 +93,26 @@ fn peers_that_vanish_are_given_up() {
         std::thread::yield_now();
     }
     runtime.shutdown_background();
+}
+
+/// The web server's site, on whosever threads, hears of it: then clients that take nothing have less time.
+#[test]
+fn a_site_is_full_while_connections_hold_all_memory() {
+    for (memory, full) in [(64 << 10, true), (1 << 30, false)] {
+        let time = VirtualTime::start();
+        let (server, client) = hosts(time, |builder| builder.memory(memory));
+        let net = Net::Stack(server.clone());
+        let at = Context { net, root: None, tally: Arc::default() };
+        assert!(!at.is_full(), "nobody is there");
+        let listener = TcpListener::bind(&server, "10.0.0.1:80").expect("bind");
+        let _idle = TcpStream::connect(&client, "10.0.0.1:80").expect("connect");
+        let (mut held, _) = listener.accept().expect("accept");
+        assert!(held.write(&[0; 1 << 18]).expect("write") > 64 << 10);
+        let give_up = std::time::Instant::now() + PATIENCE;
+        while server.memory() <= 64 << 10 {
+            assert!(std::time::Instant::now() < give_up, "it holds what the client does not take");
+            std::thread::yield_now();
+        }
+        assert_eq!(at.is_full(), full);
+    }
 }

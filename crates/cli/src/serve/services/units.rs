@@ -35,7 +35,7 @@ pub(super) fn web(net: &Net, port: u16, at: Arc<Context>) -> Result<(), Failure>
     let handler = move |stream, _| {
         let (at, runtime) = (at.clone(), runtime.clone());
         async move {
-            let mut connection = pin!(connection(stream, &at));
+            let mut connection = pin!(connection(stream, at.clone()));
             let served = poll_fn(|cx| {
                 let _context = runtime.enter();
                 connection.as_mut().poll(cx)
@@ -57,9 +57,9 @@ pub(super) fn web(net: &Net, port: u16, at: Arc<Context>) -> Result<(), Failure>
     Ok(())
 }
 
-async fn connection(stream: TcpStream, at: &Context) -> io::Result<()> {
-    let root = at.root.clone().ok_or(io::ErrorKind::NotFound)?;
+async fn connection(stream: TcpStream, at: Arc<Context>) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let served = http::serve_by(unit::rt::Timer, stream, root, at.tally.clone()).await;
+    let tally = at.tally.clone();
+    let served = http::serve_by(unit::rt::Timer, stream, at, tally).await;
     served.map_err(io::Error::other)
 }
