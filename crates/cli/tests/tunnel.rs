@@ -82,10 +82,8 @@ fn curl_goes_through_an_http_proxy() {
             assert_eq!(curl("http://10.98.0.202/"), Some(1_000_000));
             assert!(was_asked_for("10.98.0.202"));
             assert_eq!(curl(&format!("http://10.98.0.2:{CLOSED}/")), None);
-            // It has no way for datagrams.
-            let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
-            socket.send_to(b"x", "10.98.0.99:7").expect("send");
-            // TCP comes behind it: the tunnel has seen the datagram by then.
+            // It has no way for datagrams, and whoever sends one hears of it.
+            assert_eq!(rejection("10.98.0.99:7"), std::io::ErrorKind::ConnectionRefused);
             assert_eq!(curl("http://10.98.0.3/"), Some(1_000_000));
             let summary = server.terminate();
             assert_eq!(summary, "2 connections and 0 UDP sessions went through, 2 failed");
@@ -370,14 +368,24 @@ fn reset(to: &str) -> std::io::ErrorKind {
     read.expect_err("a reset").kind()
 }
 
+/// How a conversation ends that should be rejected.
+fn rejection(to: &str) -> std::io::ErrorKind {
+    let socket = UdpSocket::bind("10.98.0.1:0").expect("bind");
+    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket.connect(to).expect("connect");
+    socket.send(b"x").expect("send");
+    socket.recv(&mut [0]).expect_err("rejected").kind()
+}
+
 #[test]
 fn without_its_proxy_it_resets_and_goes_on() {
     isolated(|| {
         let Some(server) = start(&format!("socks5://127.0.0.1:{CLOSED}"), "") else { return };
         for _ in 0..3 {
             assert_eq!(reset("10.98.0.2:80"), std::io::ErrorKind::ConnectionReset);
+            assert_eq!(rejection("10.98.0.2:53"), std::io::ErrorKind::ConnectionRefused);
         }
-        assert_eq!(server.terminate(), "0 connections and 0 UDP sessions went through, 3 failed");
+        assert_eq!(server.terminate(), "0 connections and 0 UDP sessions went through, 6 failed");
     });
 }
 

@@ -306,6 +306,12 @@ pub trait Application: Sized + Send {
         None
     }
 
+    /// The next flow whose datagrams nobody wants, though a socket takes them: its peer is told so
+    /// as of a port that no socket has (RFC 1122 4.1.3.1). Asked with [`Call::FlushUdp`].
+    fn next_rejected(&mut self) -> Option<FlowKey> {
+        None
+    }
+
     /// The stack ends ([`Call::Reset`]): nothing of that kind comes any more.
     fn raw_closed(&mut self) {}
 

@@ -33,6 +33,7 @@ pub(crate) struct App {
     pub(crate) leaving: VecDeque<Datagram>,
     pub(crate) raw: Vec<RawDatagram>,
     pub(crate) leaving_raw: VecDeque<RawDatagram>,
+    pub(crate) rejected: VecDeque<FlowKey>,
     /// What the next connection that is ready sends.
     pub(crate) text: Vec<u8>,
     /// Whom sockets are connected to.
@@ -128,6 +129,9 @@ impl Application for App {
     }
     fn next_raw(&mut self) -> Option<RawDatagram> {
         self.leaving_raw.pop_front()
+    }
+    fn next_rejected(&mut self) -> Option<FlowKey> {
+        self.rejected.pop_front()
     }
     fn listener_closed(&mut self, (): ()) {
         self.ports_closed += 1;

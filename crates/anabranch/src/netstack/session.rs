@@ -110,6 +110,16 @@ impl UdpSession {
         sent
     }
 
+    /// Ends the session and tells the peer that nobody takes what it sends, as of a port that no
+    /// socket has (ICMP "port unreachable", RFC 1122 4.1.3.1): who speaks QUIC, for one, tries TCP
+    /// then. Such errors are bounded by the second, as all are, so the peer may hear nothing. Its
+    /// next datagram begins another session.
+    pub fn reject(self) {
+        let stack = self.socket.stack();
+        stack.raw().reject(self.session.flow());
+        stack.running().send(self.socket.socket_shared().clone());
+    }
+
     /// What it has counted.
     pub fn counters(&self) -> SessionCounters {
         self.session.counters()

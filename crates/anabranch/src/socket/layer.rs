@@ -265,6 +265,10 @@ impl Application for SocketLayer {
         self.raw.next(&mut self.wakes)
     }
 
+    fn next_rejected(&mut self) -> Option<FlowKey> {
+        self.raw.next_rejected()
+    }
+
     fn raw_closed(&mut self) {
         self.raw.close(&mut self.wakes);
     }

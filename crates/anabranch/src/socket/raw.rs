@@ -7,8 +7,10 @@ use crate::wait::Asked;
 use net::RawDatagram;
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
+use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll, Waker};
+use wire::FlowKey;
 
 /// What a socket for raw datagrams has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,13 +38,18 @@ struct State {
     most: usize,
     arrived: Queue<RawDatagram>,
     leaving: Queue<RawDatagram>,
+    /// Flows of UDP whose peers are to be told that nobody takes what they send.
+    rejected: VecDeque<FlowKey>,
     counters: RawCounters,
 }
+
+/// Flows that wait to be rejected, at most. Of those beyond nobody is told: errors may be lost.
+const MOST_REJECTED: usize = 1024;
 
 /// What the socket and all domains share.
 #[derive(Debug, Default)]
 pub(crate) struct RawShared {
-    /// There may be something in `leaving`: asked whenever a UDP socket sends.
+    /// There may be something in `leaving` or `rejected`: asked whenever a UDP socket sends.
     leaves: AtomicBool,
     state: Mutex<State>,
 }
@@ -62,15 +69,16 @@ impl RawShared {
             return Err(io::Error::new(io::ErrorKind::AddrInUse, text));
         }
         let leaving = std::mem::take(&mut state.leaving);
-        *state = State { taken: true, most, leaving, ..State::default() };
+        let rejected = std::mem::take(&mut state.rejected);
+        *state = State { taken: true, most, leaving, rejected, ..State::default() };
         Ok(())
     }
 
     /// The socket is gone. What it has sent still leaves.
     pub(crate) fn release(&self) {
         let mut state = self.state.lock();
-        let State { closed, leaving, .. } = std::mem::take(&mut *state);
-        *state = State { closed, leaving, ..State::default() };
+        let State { closed, leaving, rejected, .. } = std::mem::take(&mut *state);
+        *state = State { closed, leaving, rejected, ..State::default() };
     }
 
     pub(super) fn arrived(&self, datagram: RawDatagram, wakes: &mut Vec<Waker>) -> bool {
@@ -92,10 +100,34 @@ impl RawShared {
         }
         let mut state = self.state.lock();
         let datagram = state.leaving.fetch(wakes);
-        if datagram.is_none() {
-            self.leaves.store(false, Ordering::Release);
-        }
+        self.tell(&state);
         datagram
+    }
+
+    /// The next flow that is to be rejected.
+    pub(super) fn next_rejected(&self) -> Option<FlowKey> {
+        if !self.leaves.load(Ordering::Acquire) {
+            return None;
+        }
+        let mut state = self.state.lock();
+        let flow = state.rejected.pop_front();
+        self.tell(&state);
+        flow
+    }
+
+    /// Those who ask without the lock know whether there may be something. With the lock.
+    fn tell(&self, state: &State) {
+        let leaves = !(state.leaving.is_empty() && state.rejected.is_empty());
+        self.leaves.store(leaves, Ordering::Release);
+    }
+
+    /// The peer of a UDP flow is to hear that nobody takes what it sends.
+    pub(crate) fn reject(&self, flow: FlowKey) {
+        let mut state = self.state.lock();
+        if !state.closed && state.rejected.len() < MOST_REJECTED {
+            state.rejected.push_back(flow);
+            self.leaves.store(true, Ordering::Release);
+        }
     }
 
     /// The stack has ended.
@@ -103,6 +135,7 @@ impl RawShared {
         let mut state = self.state.lock();
         state.closed = true;
         state.leaving.clear();
+        state.rejected.clear();
         state.arrived.waiters.take(wakes);
         state.leaving.waiters.take(wakes);
     }

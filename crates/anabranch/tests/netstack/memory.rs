@@ -76,6 +76,14 @@ async fn sessions(netstack: &Netstack, client: &Stack) {
     there.send_to(b"again", PLACES[5]).await.expect("send");
     let here = netstack.accept_udp().await.expect("accept");
     assert_eq!(here.peer_addr(), there.local_addr().unwrap());
+    // Who is connected hears of it.
+    for (there, here) in ends {
+        there.connect(here.local_addr()).await.expect("connect");
+        here.reject();
+        let error = there.recv(&mut [0]).await.expect_err("rejected");
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    }
+    assert_eq!(netstack.udp_session_count(), 1);
 }
 
 #[test]

@@ -47,8 +47,9 @@ Examples:
 
 Whatever the kernel routes to the device goes to the proxy: TCP by CONNECT, UDP by UDP
 ASSOCIATE of SOCKS5 (an HTTP proxy has no way for it), IPv4 and IPv6. The way to the proxy
-itself must not lead through the device. A connection that the proxy refuses is reset; what
-else happens shows in the summary. A peer of which nothing has come for two minutes is asked
+itself must not lead through the device. A connection that the proxy refuses is reset, and
+for UDP that it does not carry the sender hears \"port unreachable\", so that QUIC goes on by
+TCP; what else happens shows in the summary. A peer of which nothing has come for two minutes is asked
 whether it is still there, and given up two minutes later. How many connections and UDP
 sessions there may be follows from --memory, and is said at the start.
 
@@ -377,7 +378,7 @@ async fn carry(
 }
 
 /// Carries the datagrams of a session, until it has been idle for too long or the proxy
-/// ends it.
+/// ends it; and rejects it if the proxy cannot.
 async fn conversation<K: Kernel>(session: UdpSession, way: Arc<Way>) {
     let to = session.local_addr();
     if let Some(dns) = way.resolver(to) {
@@ -389,7 +390,10 @@ async fn conversation<K: Kernel>(session: UdpSession, way: Arc<Way>) {
     };
     let (mut association, to) = match opened.await {
         Ok(opened) => opened,
-        Err(error) => return way.failed(&error),
+        Err(error) => {
+            way.failed(&error);
+            return session.reject();
+        }
     };
     way.tally.sessions.fetch_add(1, Ordering::Relaxed);
     // The proxy's relay is gone, or the way to it.

@@ -131,6 +131,21 @@ pub fn unreachable(
     error(&packet, Message::Unreachable(why), ip, now, counters)
 }
 
+/// The error that tells the source of a UDP datagram (UDP header in front, no payload) that no socket
+/// has its port. It quotes what is there.
+pub(crate) fn no_port(mut datagram: Packet) -> Option<Packet> {
+    let meta = *datagram.meta();
+    if !meta.source.is_v4() {
+        return v6::icmp::no_port(datagram);
+    }
+    let (source, destination) = (meta.source.v4()?, meta.destination.v4()?);
+    let header = ipv4::Header::new(source, destination, meta.protocol, datagram.len());
+    header.emit(datagram.push(ipv4::LEN));
+    finish(&mut datagram, Message::Unreachable(Unreachable::Port));
+    reply_to(&mut datagram, meta.destination, meta.source);
+    Some(datagram)
+}
+
 /// The error that tells the source of `fragment`, the first of a datagram, IP header
 /// in front, that others did not come in time (RFC 1122 3.3.2).
 pub(super) fn time_exceeded(

@@ -7,6 +7,7 @@ use wire::{checksum, ipv4, protocol, udp};
 
 mod owned;
 mod raw;
+mod rejected;
 
 /// A host with a UDP socket on every address, port 53.
 fn listening() -> Host {

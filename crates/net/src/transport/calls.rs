@@ -56,8 +56,8 @@ impl<A: Application> Transport<A> {
         }
     }
 
-    /// Sends what a socket has, what the application has of other protocols, and what is due
-    /// of groups and claims; until one of the first two goes by an interface that is full
+    /// Sends what a socket has, what the application has of other protocols, what it rejects, and what
+    /// is due of groups and claims; until one of the first two goes by an interface that is full
     /// (`is_full`, with so many more). Returns that.
     pub fn flush<C: Connections<A::Connection>>(
         &mut self,
@@ -69,6 +69,7 @@ impl<A: Application> Transport<A> {
         let config = &self.config;
         config.groups.due(cx.now, |index| config.via(index), &mut self.down);
         config.claims.due(&mut self.down);
+        self.flush_rejected(cx, routes);
         let Cx { app, counters, .. } = cx;
         let full = self.flush_udp(socket, app, routes, counters, &is_full);
         full.or_else(|| self.flush_raw(app, routes, counters, &is_full))

@@ -16,6 +16,7 @@ mod held_back;
 mod posted;
 mod raw;
 mod ready_list;
+mod rejected;
 mod residence;
 mod serve;
 mod tcp_input;

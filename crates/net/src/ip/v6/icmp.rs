@@ -171,6 +171,17 @@ pub(in crate::ip) fn unreachable(
     error(&packet, Message::Unreachable(why), false, ip, now, counters)
 }
 
+/// As [`icmp::no_port`](crate::ip::icmp::no_port).
+pub(in crate::ip) fn no_port(mut datagram: Packet) -> Option<Packet> {
+    let meta = *datagram.meta();
+    let (source, destination) = (meta.source.v6()?, meta.destination.v6()?);
+    let header = ipv6::Header::new(source, destination, meta.protocol, datagram.len());
+    header.emit(datagram.push(ipv6::LEN));
+    let message = Message::Unreachable(Unreachable::Port);
+    emit(&mut datagram, message, meta.destination, meta.source);
+    Some(datagram)
+}
+
 /// The error that says `message` about `packet`, IP header in front; `None` if that must
 /// not be said (RFC 4443 2.4 e), or too many errors were sent.
 pub(in crate::ip) fn error(
@@ -228,13 +239,17 @@ fn finish(
         true => ip.routes.lookup(asked.source)?.source,
         false => asked.destination,
     };
+    emit(packet, message, source, asked.source);
+    Some(())
+}
+
+fn emit(packet: &mut Packet, message: Message, source: Address, destination: Address) {
     message.emit(packet.push(LEN));
     let length = packet.len() as u32;
-    let pseudo = checksum::pseudo_header(source, asked.source, protocol::ICMPV6, length);
+    let pseudo = checksum::pseudo_header(source, destination, protocol::ICMPV6, length);
     let sum = !checksum::add(pseudo, packet.sum_from(0));
     packet.head_mut()[2..4].copy_from_slice(&sum.to_be_bytes());
-    reply_to(packet, source, asked.source);
-    Some(())
+    reply_to(packet, source, destination);
 }
 
 fn reply_to(packet: &mut Packet, source: Address, destination: Address) {
