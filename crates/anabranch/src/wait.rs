@@ -1,6 +1,7 @@
 //! A blocking call is a task whose waker unparks its thread.
 
 use platform::{Instant, thread};
+use std::collections::HashSet;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -87,6 +88,11 @@ pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) {
 /// More that wait than these are asked whether they still do.
 const CROWD: usize = 64;
 
+/// They are asked no more often than this, for who is woken needs a while to come again: behind all who
+/// were woken before, and those may be as many as like. As long as few come again, twice as rarely each time.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
 /// Tasks that wait for the same thing. Threads that share a socket may be
 /// several; a task that moves is the same one with another waker.
 ///
@@ -104,10 +110,15 @@ pub(crate) struct Waiters {
 struct Crowd {
     /// So many may.
     most: usize,
+    /// Their [names](name), so that who waits already is found without a walk past all.
+    names: HashSet<usize>,
     /// Those that were asked last, ordered by [`name`], and how many of them have come again. They
     /// are kept, or others might get their names.
     asked: Vec<Waker>,
     again: usize,
+    /// When they were asked, or became so many; and for how long they are not asked again.
+    since: Instant,
+    pause: Duration,
 }
 
 /// By which wakers are told apart.
@@ -133,35 +144,53 @@ impl Drop for Asked {
 impl Waiters {
     /// Adds the task of `cx`. If there are too many, the others are `asked` whether they still wait.
     pub(crate) fn add(&mut self, cx: &Context<'_>, asked: &mut Asked) {
-        if self.wakers.iter().any(|w| w.will_wake(cx.waker())) {
+        self.add_at(cx, asked, Instant::now);
+    }
+
+    fn add_at(&mut self, cx: &Context<'_>, asked: &mut Asked, now: impl Fn() -> Instant) {
+        let waker = cx.waker();
+        let may_wait = self.crowd.as_ref().is_none_or(|crowd| crowd.names.contains(&name(waker)));
+        if may_wait && self.wakers.iter().any(|w| w.will_wake(waker)) {
             return;
         }
         if self.wakers.len() >= CROWD || self.crowd.is_some() {
-            self.add_to_crowd(cx.waker(), asked);
+            self.add_to_crowd(waker, asked, now);
         }
-        self.wakers.push(cx.waker().clone());
+        self.wakers.push(waker.clone());
     }
 
     #[cold]
-    fn add_to_crowd(&mut self, waker: &Waker, asked: &mut Asked) {
-        let new = || Box::new(Crowd { most: CROWD, asked: Vec::new(), again: 0 });
-        let crowd = self.crowd.get_or_insert_with(new);
+    fn add_to_crowd(&mut self, waker: &Waker, asked: &mut Asked, now: impl Fn() -> Instant) {
+        let crowd = self.crowd.get_or_insert_with(|| {
+            let names = self.wakers.iter().map(name).collect();
+            let (asked, since, pause) = (Vec::new(), now(), PAUSE);
+            Box::new(Crowd { most: CROWD, names, asked, again: 0, since, pause })
+        });
         let known = crowd.asked.binary_search_by_key(&name(waker), name).is_ok();
         crowd.again += usize::from(known);
+        crowd.names.insert(name(waker));
         if self.wakers.len() < crowd.most {
             return;
         }
-        if !crowd.asked.is_empty() && 2 * crowd.again >= crowd.asked.len() {
-            // They do wait.
-            (crowd.most, crowd.again) = (2 * crowd.most, 0);
+        let they_wait = !crowd.asked.is_empty() && 2 * crowd.again >= crowd.asked.len();
+        if they_wait {
+            (crowd.again, crowd.pause) = (0, PAUSE);
             asked.done.append(&mut crowd.asked);
+        }
+        let now = now();
+        if they_wait || now.saturating_duration_since(crowd.since) < crowd.pause {
+            crowd.most *= 2;
             return;
         }
-        (crowd.most, crowd.again) = (CROWD.max(2 * crowd.again), 0);
+        (crowd.most, crowd.again, crowd.since) = (CROWD.max(2 * crowd.again), 0, now);
+        if !crowd.asked.is_empty() {
+            crowd.pause = LONGEST_PAUSE.min(2 * crowd.pause);
+        }
         asked.done.append(&mut crowd.asked);
         asked.wake.extend(self.wakers.iter().cloned());
         crowd.asked.extend(self.wakers.drain(..));
         crowd.asked.sort_unstable_by_key(name);
+        crowd.names = HashSet::from([name(waker)]);
     }
 
     /// The task of `cx` waits; without one, nobody does, and the call would block.
@@ -189,8 +218,25 @@ impl Waiters {
         }
     }
 
+    /// Moves the `most` that have waited for the longest time to `wakes`.
+    pub(crate) fn take_first(&mut self, most: usize, wakes: &mut Vec<Waker>) {
+        if most >= self.wakers.len() {
+            return self.take(wakes);
+        }
+        let first = self.wakers.drain(..most);
+        match &mut self.crowd {
+            Some(crowd) => wakes.extend(first.inspect(|waker| {
+                crowd.names.remove(&name(waker));
+            })),
+            None => wakes.extend(first),
+        }
+    }
+
     /// Is no one waiting?
     pub(crate) fn is_empty(&self) -> bool {
         self.wakers.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,9 @@ use crate::wait::Waiters;
 use std::collections::VecDeque;
 use std::task::Waker;
 
+/// Bytes of memory that a small datagram waits in, about.
+const SMALL: usize = 2048;
+
 /// Datagrams that wait, in order, and who waits for them or for room.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
@@ -56,10 +59,15 @@ impl<T: Footprint> Queue<T> {
         true
     }
 
-    /// Takes the next one for those who wait for room.
+    /// Takes the next one, and wakes as many of those who wait for room as it leaves room for, each for
+    /// a small one: if all were woken, most of thousands would find none. Whom a waker stood for may be
+    /// gone or not send, so all are woken once nothing is left here whose going would wake others.
     pub(super) fn fetch(&mut self, wakes: &mut Vec<Waker>) -> Option<T> {
         let datagram = self.pop()?;
-        self.waiters.take(wakes);
+        match self.datagrams.is_empty() {
+            true => self.waiters.take(wakes),
+            false => self.waiters.take_first(datagram.footprint().div_ceil(SMALL), wakes),
+        }
         Some(datagram)
     }
 
@@ -74,3 +82,6 @@ impl<T: Footprint> Queue<T> {
         self.bytes = 0;
     }
 }
+
+#[cfg(test)]
+mod tests;
