@@ -157,6 +157,7 @@ mod socket;
 mod stack;
 mod stream;
 mod stream_options;
+mod takers;
 mod tasks;
 pub mod tokio;
 mod trace;

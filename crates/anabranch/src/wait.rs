@@ -28,6 +28,13 @@ impl Unpark {
 
 platform::thread_local! {
     static WAKER: Waker = Unpark::this();
+    /// Of a thread that does not give up.
+    static ENDLESS: Waker = Unpark::this();
+}
+
+/// Is it the waker of this thread while it blocks without a time-out? Then it comes once it is woken.
+pub(crate) fn comes_for_certain(waker: &Waker) -> bool {
+    ENDLESS.try_with(|endless| endless.will_wake(waker)).unwrap_or(false)
 }
 
 /// No caller waits for longer: a century.
@@ -45,9 +52,10 @@ pub(crate) fn block_on<T>(
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>,
 ) -> io::Result<T> {
     // When a thread ends, what it had of its own may still call.
-    let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| Unpark::this());
-    let mut cx = Context::from_waker(&waker);
     let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+    let kept = if deadline.is_some() { &WAKER } else { &ENDLESS };
+    let waker = kept.try_with(Waker::clone).unwrap_or_else(|_| Unpark::this());
+    let mut cx = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(result) = poll(&mut cx) {
             return result;
@@ -218,6 +226,11 @@ impl Waiters {
         }
     }
 
+    /// Is no one waiting?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wakers.is_empty()
+    }
+
     /// Moves the `most` that have waited for the longest time to `wakes`.
     pub(crate) fn take_first(&mut self, most: usize, wakes: &mut Vec<Waker>) {
         if most >= self.wakers.len() {
@@ -230,11 +243,6 @@ impl Waiters {
             })),
             None => wakes.extend(first),
         }
-    }
-
-    /// Is no one waiting?
-    pub(crate) fn is_empty(&self) -> bool {
-        self.wakers.is_empty()
     }
 }
 

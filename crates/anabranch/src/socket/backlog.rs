@@ -6,7 +6,8 @@ use super::ttl::Ttl;
 use crate::closing::Closing;
 use crate::error::SocketError;
 use crate::options::TcpOptions;
-use crate::wait::{Asked, Waiters};
+use crate::takers::Takers;
+use crate::wait::Asked;
 use platform::Mutex;
 use std::collections::VecDeque;
 use std::io;
@@ -24,7 +25,7 @@ struct State<S> {
     /// Those of them that are not in `half_open`, since they were given away already.
     early: Pending,
     closed: bool,
-    acceptors: Waiters,
+    acceptors: Takers,
     /// Who takes connections, if they do not wait in the queue.
     at_once: Option<AtOnce<S>>,
     /// Of connections that come from now on.
@@ -76,7 +77,7 @@ impl<S> Backlog<S> {
             half_open: 0,
             early: Pending::default(),
             closed: false,
-            acceptors: Waiters::default(),
+            acceptors: Takers::default(),
             at_once: None,
             options: None,
         };
@@ -182,13 +183,14 @@ impl<S> Backlog<S> {
             return acceptor.accept(socket);
         }
         state.queue.push_back(socket);
-        state.acceptors.take(wakes);
+        state.acceptors.take_for_one(wakes);
         true
     }
 
     pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<Arc<S>>> {
         let mut asked = Asked::default();
         let mut state = self.state.lock();
+        state.acceptors.look(Some(cx));
         match state.queue.pop_front() {
             Some(socket) => Poll::Ready(Ok(socket)),
             // The caller still has the listener, so it was not dropped.

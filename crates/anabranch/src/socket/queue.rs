@@ -1,7 +1,7 @@
 //! [`Queue`]: datagrams that wait one way, and the memory that they wait in.
 
 use super::footprint::Footprint;
-use crate::wait::Waiters;
+use crate::takers::Takers;
 use std::collections::VecDeque;
 use std::task::Waker;
 
@@ -13,12 +13,12 @@ const SMALL: usize = 2048;
 pub(super) struct Queue<T> {
     datagrams: VecDeque<T>,
     bytes: usize,
-    pub(super) waiters: Waiters,
+    pub(super) waiters: Takers,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Queue { datagrams: VecDeque::new(), bytes: 0, waiters: Waiters::default() }
+        Queue { datagrams: VecDeque::new(), bytes: 0, waiters: Takers::default() }
     }
 }
 
@@ -55,7 +55,7 @@ impl<T: Footprint> Queue<T> {
             return false;
         }
         self.push(datagram);
-        self.waiters.take(wakes);
+        self.waiters.take_for_one(wakes);
         true
     }
 

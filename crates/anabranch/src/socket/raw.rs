@@ -143,6 +143,7 @@ impl RawShared {
     pub(crate) fn poll_receive(&self, cx: Option<&Context<'_>>) -> Poll<io::Result<RawDatagram>> {
         let mut asked = Asked::default();
         let mut state = self.state.lock();
+        state.arrived.waiters.look(cx);
         match state.arrived.pop() {
             Some(datagram) => Poll::Ready(Ok(datagram)),
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
@@ -158,6 +159,7 @@ impl RawShared {
     ) -> Poll<io::Result<()>> {
         let mut asked = Asked::default();
         let mut state = self.state.lock();
+        state.leaving.waiters.look(cx);
         if state.closed {
             return Poll::Ready(Err(SocketError::STOPPED.into()));
         }

@@ -222,6 +222,7 @@ impl UdpShared {
     ) -> Poll<io::Result<Datagram>> {
         let mut asked = Asked::default();
         let mut state = self.state.lock();
+        state.arrived.waiters.look(cx);
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
         }
@@ -229,7 +230,13 @@ impl UdpShared {
         match found {
             Some(datagram) => Poll::Ready(Ok(datagram)),
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
-            None => state.arrived.waiters.wait(cx, &mut asked),
+            None => match cx.filter(|_| peek) {
+                Some(cx) => {
+                    state.arrived.waiters.add_onlooker(cx, &mut asked);
+                    Poll::Pending
+                }
+                None => state.arrived.waiters.wait(cx, &mut asked),
+            },
         }
     }
 
@@ -242,6 +249,7 @@ impl UdpShared {
     ) -> Poll<io::Result<bool>> {
         let mut asked = Asked::default();
         let mut state = self.state.lock();
+        state.leaving.waiters.look(cx);
         if let Some(error) = state.error.take() {
             return Poll::Ready(Err(error.into()));
         }
@@ -270,7 +278,7 @@ impl UdpShared {
             return Poll::Ready(());
         }
         let queue = if reads { &mut state.arrived } else { &mut state.leaving };
-        queue.waiters.add(cx, &mut asked);
+        queue.waiters.add_onlooker(cx, &mut asked);
         Poll::Pending
     }
 }

@@ -47,10 +47,11 @@ fn what_stood_still_is_measured_again() {
 fn a_case_is_measured_at_the_pace_that_is_wanted() {
     let organization = "uniprocessor".to_owned();
     let case = Case { organization, work: Work::TcpRr, processors: 1, connections: 4 };
-    let plain = case.measure(&SHORT, None, false).expect("figures");
-    // No machine is ten times as fast a moment later: what it had counts.
-    let wanted = plain.piece_ns / 10.0;
+    // No machine is so fast: what it had counts, and it has looked for more windows.
+    let wanted = 1e-3;
     let measured = case.measure(&SHORT, Some(wanted), false).expect("figures");
     assert!(!crate::speed::is_alike(measured.piece_ns, wanted) && measured.rates.len() >= 2);
-    assert!(measured.sample.seconds > plain.sample.seconds, "it did not look for more windows");
+    let plan = case.plan(&SHORT, false);
+    let (taken, _) = windows::take(&plan, "uniprocessor", &SHORT, Some(wanted)).expect("windows");
+    assert!(taken.len() >= windows::MOST * SHORT.windows);
 }
