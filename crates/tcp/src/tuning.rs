@@ -6,8 +6,11 @@ use crate::{State, Tcb};
 use wire::time::Duration;
 
 /// A round trip in which an application does not see to it that the next data is there:
-/// for a shorter one, more than the windows let out need not be queued.
+/// for a shorter one, more than the buffer of the beginning need not be queued.
 const LONG: Duration = Duration::from_millis(10);
+/// The same of a least round trip, microseconds. What queues make of a round trip is not in it, so it is that
+/// of no link: at 10 Gbit/s such a path holds more than the buffer of the beginning.
+const FAR: u32 = 1000;
 
 impl Tcb {
     /// The application has read something. If it has read half of the buffer in less than a
@@ -107,7 +110,8 @@ impl Tcb {
     }
 
     fn is_long(&self) -> bool {
-        Duration::from_micros(self.rtt.srtt.into()) >= LONG
+        let is_far = self.rtt.min > FAR && self.rtt.min < u32::MAX;
+        is_far || Duration::from_micros(self.rtt.srtt.into()) >= LONG
     }
 
     /// Nothing is left to be sent but what Nagle's algorithm holds back, on a long path: whoever waits to write
