@@ -70,3 +70,15 @@ fn a_short_path_is_not_paced_as_the_long_one_before() {
     let used = path.used(3);
     assert!(used > 0.5, "{used:.3}");
 }
+
+/// Round trips of 10 ms, and then of 400 ms. Who only receives has measured none since the handshake, and the
+/// window stayed at its first 1 MiB, a fifth of what such a path carries.
+#[test]
+fn the_window_grows_with_a_path_that_becomes_long() {
+    let mut path = Path::new(Duration::from_millis(5), tcp::Config::default());
+    path.used(5);
+    path.takes(Duration::from_millis(200));
+    path.used(20);
+    let used = path.used(20);
+    assert!(used > 0.8, "{used:.3}");
+}
