@@ -132,7 +132,7 @@ impl Tcb {
 
     /// The time stamp that `h` echoes, in milliseconds of our clock.
     #[inline]
-    fn echo(&self, h: &Header) -> Option<u32> {
+    pub(crate) fn echo(&self, h: &Header) -> Option<u32> {
         let (_, echo) = h.options.timestamps.filter(|_| self.flags.timestamps)?;
         Some(echo.wrapping_sub(self.ts.offset))
     }
