@@ -75,7 +75,7 @@ impl Tcb {
 
     /// Does `h` echo the last SYN that was sent? If it is one before, its answer may have come late, or have been lost
     /// and sent again: then the time since is no round trip, as where nothing is echoed (RFC 6298 3).
-    fn answers_last_syn(&self, h: &Header) -> bool {
+    pub(crate) fn answers_last_syn(&self, h: &Header) -> bool {
         // RFC 6298 3/1
         match (self.syn_resent(), self.echo(h)) {
             (Some(last), Some(echo)) => echo.wrapping_sub(last.as_millis() as u32) as i32 >= 0,
