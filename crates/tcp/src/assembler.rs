@@ -81,11 +81,11 @@ impl Assembler {
     /// Takes `payload` in, the first byte of which is `seq`, after RCV.NXT.
     /// Returns a part of it that was there already, if any (for RFC 2883).
     /// Drops it if it would make the pieces keep more than `most` bytes of
-    /// memory, or there are too many holes.
+    /// memory, or there are too many holes for a buffer of so many.
     pub(crate) fn insert(&mut self, seq: Seq, payload: Parts, most: usize) -> Option<(Seq, Seq)> {
         let len: usize = payload.iter().map(|s| s.len()).sum();
         let range = (seq, seq + len as u32);
-        if len == 0 || self.footprint > most || !self.ranges.cover(range) {
+        if len == 0 || self.footprint > most || !self.ranges.cover(range, most) {
             return None;
         }
         let mut twice = None;

@@ -118,12 +118,14 @@ impl Tcb {
     /// The SYN-ACK of a connection that is open is acknowledged. What else is, comes behind.
     #[cold]
     pub(crate) fn early_syn_acked(&mut self, h: &Header, now: Instant) {
-        let lost = self.timeouts;
+        let (lost, is_last) = (self.timeouts, self.answers_last_syn(h));
         let mut news = self.no_news(h, now);
         let early = self.early();
         (news.first_sent, news.twice) = (early.sent, early.twice);
         self.timeouts = 0;
-        self.measure(&news, h, now);
+        if is_last {
+            self.measure(&news, h, now);
+        }
         self.after_syn(lost);
         if self.snd.una == self.snd.nxt {
             self.timers.stop_retransmit();

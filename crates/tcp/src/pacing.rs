@@ -28,10 +28,12 @@ impl Tcb {
     pub(crate) fn pace(&mut self, now: Instant) {
         let (window, srtt) = (self.congestion.window(), u64::from(self.rtt.srtt));
         let long = (LONG..u32::MAX).contains(&self.rtt.min) && srtt > 0;
+        let Some(v) = self.validation.as_mut() else { return };
         if !self.config.pacing || !long || window <= QUANTUM {
+            // Nor does the rate count any longer that a longer path had.
+            v.paced_until = v.paced_until.min(now.after_micros(2 * srtt));
             return;
         }
-        let Some(v) = self.validation.as_mut() else { return };
         let starts = window < self.congestion.ssthresh() / 2;
         let gain = if starts { SLOW_START_GAIN } else { GAIN };
         // Bytes a second: of bytes in a microsecond, by percent.

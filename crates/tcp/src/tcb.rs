@@ -102,6 +102,8 @@ pub(crate) struct Rcv {
     pub last: u16,
     /// Shift of the windows that we announce.
     pub shift: u8,
+    /// What of our time stamps the peer echoed last, modulo 2^16.
+    pub echo: u16,
     /// Does our SYN offer window scaling?
     pub scaling: bool,
     /// The flags of ECN in the peer's SYN, as a number.
@@ -127,6 +129,7 @@ impl Rcv {
             mss,
             full: mss.min(DEFAULT_PEER_MSS),
             last: 0,
+            echo: 0,
             shift: if config.window_scaling { config.window_shift() } else { 0 },
             scaling: config.window_scaling,
             syn_ace: 0,

@@ -6,8 +6,11 @@ use crate::{State, Tcb};
 use wire::time::Duration;
 
 /// A round trip in which an application does not see to it that the next data is there:
-/// for a shorter one, more than the windows let out need not be queued.
+/// for a shorter one, more than the buffer of the beginning need not be queued.
 const LONG: Duration = Duration::from_millis(10);
+/// The same of a least round trip, microseconds. What queues make of a round trip is not in it, so it is that
+/// of no link: at 10 Gbit/s such a path holds more than the buffer of the beginning.
+const FAR: u32 = 1000;
 
 impl Tcb {
     /// The application has read something. If it has read half of the buffer in less than a
@@ -24,7 +27,7 @@ impl Tcb {
     #[cold]
     fn half_was_read(&mut self, read: u32) {
         let took = self.now.since(self.tuned_at);
-        let round = Duration::from_micros(self.rtt.srtt.into());
+        let round = self.round_of_peer();
         (self.rcv.tuned_from, self.tuned_at) = (read, self.now);
         // Without scaling there is no larger window to tell.
         let told = u32::from(u16::MAX) << self.rcv.shift;
@@ -34,13 +37,22 @@ impl Tcb {
         }
     }
 
+    /// The round trip of what comes. Who sends nothing has measured none since the handshake, and the path may be
+    /// longer by now; but what comes tells what of ours it answers.
+    fn round_of_peer(&self) -> Duration {
+        let waited = (self.timestamp(self.ts.recent_at) as u16).wrapping_sub(self.rcv.echo);
+        // The clock has whole milliseconds.
+        let told = if self.flags.timestamps { waited.saturating_sub(1) } else { 0 };
+        Duration::from_micros(self.rtt.srtt.into()).max(Duration::from_millis(told.into()))
+    }
+
     /// A hole is filled, and what waited behind it can be read at once. How long nothing came
     /// says nothing of how fast the application reads: if it was more than a round trip, what
     /// is read from now on counts. So the buffer has room for what comes while a segment is
     /// sent again, and again.
     pub(crate) fn hole_filled(&mut self) {
-        let round = Duration::from_micros(self.rtt.srtt.into());
-        if self.rtt.srtt > 0 && self.now.since(self.tuned_at) > round {
+        let round = self.round_of_peer();
+        if !round.is_zero() && self.now.since(self.tuned_at) > round {
             let read = (self.received_total as u32).wrapping_sub(self.unread() as u32);
             (self.rcv.tuned_from, self.tuned_at) = (read, self.now);
         }
@@ -107,7 +119,8 @@ impl Tcb {
     }
 
     fn is_long(&self) -> bool {
-        Duration::from_micros(self.rtt.srtt.into()) >= LONG
+        let is_far = self.rtt.min > FAR && self.rtt.min < u32::MAX;
+        is_far || Duration::from_micros(self.rtt.srtt.into()) >= LONG
     }
 
     /// Nothing is left to be sent but what Nagle's algorithm holds back, on a long path: whoever waits to write

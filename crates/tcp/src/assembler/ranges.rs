@@ -5,10 +5,18 @@ use std::collections::VecDeque;
 use wire::Seq;
 use wire::tcp::{MAX_SACK_BLOCKS, SackBlocks};
 
-/// Most ranges, and so holes, that are kept track of. Every other full segment of the largest
-/// window of a buffer that tunes itself (6 MiB) may be missing. To put one more in moves 32 KiB
-/// at most.
-pub(super) const MAX_RANGES: usize = 4096;
+/// Most ranges, and so holes, that are kept track of, if the buffer is no larger than it becomes by itself
+/// (6 MiB): every other full segment of such a window may be missing. To put one more in moves 16 KiB at most.
+const RANGES: usize = 4096;
+/// A larger buffer has one more for each so many bytes.
+const EACH: usize = 1536;
+/// The most there are. To put one more in moves 256 KiB at most.
+pub(super) const MAX_RANGES: usize = 65_536;
+
+/// How many ranges there may be where `bytes` may wait.
+fn most_ranges(bytes: usize) -> usize {
+    (bytes / EACH).clamp(RANGES, MAX_RANGES)
+}
 /// So many are remembered that were touched last. Some of them are gone when it is asked, and what came at once may
 /// have touched more than one acknowledgment can tell, so there are more than SACK blocks.
 const RECENT: usize = 4 * MAX_SACK_BLOCKS;
@@ -34,8 +42,8 @@ impl Ranges {
         self.sorted.iter()
     }
 
-    /// Adds [`left`, `right`). `false` if there are too many.
-    pub(super) fn cover(&mut self, (left, right): (Seq, Seq)) -> bool {
+    /// Adds [`left`, `right`). `false` if there are too many for a buffer in which `bytes` may wait.
+    pub(super) fn cover(&mut self, (left, right): (Seq, Seq), bytes: usize) -> bool {
         // What arrives behind all holes is what arrives most.
         let from = match self.sorted.back() {
             Some(last) if last.1.after_or_at(left) => {
@@ -52,7 +60,7 @@ impl Ranges {
         if to > from {
             self.sorted[from] = merged;
             self.sorted.drain(from + 1..to);
-        } else if self.sorted.len() < MAX_RANGES {
+        } else if self.sorted.len() < most_ranges(bytes) {
             self.sorted.insert(from, merged);
         } else {
             return false;

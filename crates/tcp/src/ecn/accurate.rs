@@ -219,13 +219,14 @@ impl Tcb {
     /// and at most two SACK blocks, and how the SYN-ACK came, if that has to be said.
     pub(crate) fn add_counters(&mut self, header: &mut Header) {
         // RFC 9768 3.2.3.3/1
+        let room = self.options_room();
         let Some(accurate) = self.accurate() else { return };
         if accurate.receiver.always {
-            accurate.add_always(header, OPTIONS);
+            accurate.add_always(header, room);
         } else {
             let mut two = header.options;
             two.sack.truncate(2);
-            if let Some(option) = accurate.receiver.option(OPTIONS - two.len()) {
+            if let Some(option) = accurate.receiver.option(room.saturating_sub(two.len())) {
                 header.options.acc_ecn = Some(option);
                 header.options = header.options.fit();
             }

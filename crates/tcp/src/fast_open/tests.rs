@@ -96,6 +96,27 @@ fn the_syn_ack_goes_again_and_nothing_else() {
     assert_eq!(p.out(), [s("P.", 1, 100, 11)]);
 }
 
+/// Before, the time since the first SYN-ACK was a round trip, although that was sent again.
+#[test]
+fn an_acknowledgment_of_a_syn_ack_before_the_last_is_not_measured() {
+    // RFC 6298 3/1
+    let config = Config { timestamps: true, ..sack() };
+    for (nth, srtt) in [(1, 30), (0, 0)] {
+        let mut p = early(config.clone(), 10);
+        let first = p.tcb.timestamp(p.now);
+        p.out();
+        p.timeout();
+        let stamps = [first, p.tcb.timestamp(p.now)];
+        p.out();
+        p.wait(30);
+        let mut ack = header(".", 11, 1, 50_000);
+        ack.options.timestamps = Some((5001, stamps[nth]));
+        p.input(ack, 0);
+        assert_eq!(p.tcb.state(), State::Established);
+        assert_eq!(p.tcb.info().srtt.as_millis(), srtt);
+    }
+}
+
 #[test]
 fn who_never_answers_is_given_up() {
     let mut p = early(Config { syn_retries: 2, ..bare() }, 10);

@@ -9,6 +9,11 @@ use wire::tcp::{Flags, Header};
 /// A round-trip time that an echoed timestamp cannot mean, milliseconds.
 const ABSURD_RTT: u32 = 10 * 60 * 1000;
 
+/// Does it say that something came twice that it acknowledges (RFC 2883 4.1)?
+fn came_twice(h: &Header) -> bool {
+    h.options.sack.as_slice().first().is_some_and(|(left, _)| left.before(h.ack))
+}
+
 impl Tcb {
     /// Does the segment announce the window that we know?
     #[inline]
@@ -127,7 +132,7 @@ impl Tcb {
 
     /// The time stamp that `h` echoes, in milliseconds of our clock.
     #[inline]
-    fn echo(&self, h: &Header) -> Option<u32> {
+    pub(crate) fn echo(&self, h: &Header) -> Option<u32> {
         let (_, echo) = h.options.timestamps.filter(|_| self.flags.timestamps)?;
         Some(echo.wrapping_sub(self.ts.offset))
     }
@@ -237,7 +242,9 @@ impl Tcb {
         let sent = news.first_sent.filter(|_| !news.twice);
         let rtt = match (sent, h.options.timestamps) {
             (Some(sent), _) => now.micros_since(sent).min(u32::MAX.into()) as u32,
-            (None, Some((_, echo))) if self.flags.timestamps => {
+            // What came twice was there before: its first acknowledgment was lost, and this one echoes what it
+            // did. That was no round trip ago.
+            (None, Some((_, echo))) if self.flags.timestamps && !came_twice(h) => {
                 let millis = self.timestamp(now).wrapping_sub(echo);
                 if millis > ABSURD_RTT {
                     return None;

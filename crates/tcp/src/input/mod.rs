@@ -214,10 +214,11 @@ impl Tcb {
     /// stamp, if it has one, is wanted and not old.
     #[inline(always)]
     fn take_predicted_timestamp(&mut self, h: &Header, now: Instant) {
-        if let Some((value, _)) = h.options.timestamps
+        if let Some((value, echo)) = h.options.timestamps
             && h.seq.before_or_at(self.rcv.acked)
         {
             (self.ts.recent, self.ts.recent_at) = (value, now);
+            self.rcv.echo = echo as u16;
         }
     }
 
@@ -234,13 +235,13 @@ impl Tcb {
     #[inline]
     pub(crate) fn take_timestamp(&mut self, h: &Header, now: Instant) {
         // RFC 7323 4.3/1
-        if let Some((value, _)) = h.options.timestamps
+        if let Some((value, echo)) = h.options.timestamps
             && self.flags.timestamps
             && h.seq.before_or_at(self.rcv.acked)
             && (self.assembler.is_none() || value.wrapping_sub(self.ts.recent) as i32 >= 0)
         {
-            self.ts.recent = value;
-            self.ts.recent_at = now;
+            (self.ts.recent, self.ts.recent_at) = (value, now);
+            self.rcv.echo = echo as u16;
         }
     }
 

@@ -58,7 +58,7 @@ impl Tcb {
         if self.syn_acked_plainly(now) {
             return;
         }
-        let lost = self.timeouts;
+        let (lost, is_last) = (self.timeouts, self.answers_last_syn(h));
         let mut news = self.no_news(h, now);
         self.board.acked(self.snd.iss + 1, &mut news);
         self.snd.una = self.snd.iss + 1;
@@ -67,8 +67,20 @@ impl Tcb {
         self.syn_data_acked(h.ack);
         self.timers.stop_retransmit();
         self.timeouts = 0;
-        self.measure(&news, h, now);
+        if is_last {
+            self.measure(&news, h, now);
+        }
         self.after_syn(lost);
+    }
+
+    /// Does `h` echo the last SYN that was sent? If it is one before, its answer may have come late, or have been lost
+    /// and sent again: then the time since is no round trip, as where nothing is echoed (RFC 6298 3).
+    pub(crate) fn answers_last_syn(&self, h: &Header) -> bool {
+        // RFC 6298 3/1
+        match (self.syn_resent(), self.echo(h)) {
+            (Some(last), Some(echo)) => echo.wrapping_sub(last.as_millis() as u32) as i32 >= 0,
+            _ => true,
+        }
     }
 
     /// As [`Tcb::syn_acked`], if the SYN was sent once and alone: each step of that which would do

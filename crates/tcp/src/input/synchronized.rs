@@ -90,6 +90,11 @@ impl Tcb {
         if !self.syn_again(h, ecn) {
             return self.abort_with(true, Some(Error::Reset));
         }
+        // Else the peer would take all the time since its first SYN for a round trip, and for a time-out thrice that.
+        let recent = self.ts.recent;
+        if h.options.timestamps.is_some_and(|(value, _)| value.wrapping_sub(recent) as i32 >= 0) {
+            self.take_timestamp(h, now);
+        }
         let last = self.syn_resent();
         if last.is_none_or(|last| now.since(last) >= SYN_ACK_INTERVAL) {
             self.flags.syn_due = true;

@@ -5,6 +5,9 @@ use crate::Tcb;
 use wire::tcp::{Flags, SackBlocks};
 use wire::{Instant, Seq};
 
+/// Bytes that the options of a header have room for.
+const OPTIONS: usize = wire::tcp::MAX_LEN - wire::tcp::LEN;
+
 impl Tcb {
     /// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`, with SACK blocks.
     pub(crate) fn pure_ack(&mut self, now: Instant) -> Outgoing {
@@ -53,14 +56,22 @@ impl Tcb {
         if let Some((left, right)) = self.dsack.take() {
             blocks.push(left, right);
         }
-        let most = if self.flags.timestamps { 3 } else { 4 };
-        let room = most - blocks.as_slice().len();
+        // Three fit beside time stamps, and four alone: fewer where the path carries next to nothing, for an
+        // acknowledgment that is too long for it never arrives.
+        let stamps = if self.flags.timestamps { 12 } else { 0 };
+        let most = self.options_room().saturating_sub(stamps + 4) / 8;
+        let room = most.saturating_sub(blocks.as_slice().len());
         if let Some(assembler) = &mut self.assembler {
             // What one batch has brought may open more holes than one acknowledgment can tell. A peer that never heard
             // of one of them would send it again, and take it for reordered when it hears later.
             self.acks.now |= assembler.sack(&mut blocks, room);
         }
         blocks
+    }
+
+    /// Bytes of options that an acknowledgment may have.
+    pub(crate) fn options_room(&self) -> usize {
+        OPTIONS.min(self.snd.limit.into())
     }
 
     /// Bytes that could be announced now.

@@ -3,10 +3,15 @@ use crate::{Config, Events, Pressure, TransmitOffload};
 
 /// A peer 200 ms away, that sends as much as it may.
 fn far(config: Config) -> Peer {
+    away(200, config)
+}
+
+/// The same of one so many milliseconds away.
+fn away(millis: u64, config: Config) -> Peer {
     let answer = Peer::syn("S.", 1, &config);
     let mut p = Peer::connecting(config);
     p.out();
-    p.wait(200);
+    p.wait(millis);
     p.tcb.input(&answer, wire::Parts::new(), p.now);
     p.out();
     p
@@ -112,28 +117,23 @@ fn what_waits_for_a_hole_to_be_filled_takes_no_room_from_what_follows() {
 #[test]
 fn on_a_long_path_more_is_queued() {
     let config = Config { send_buffer: 50_000, max_send_buffer: 300_000, ..tuned() };
+    let queued = |p: &mut Peer, pause: u64| {
+        let mut una = 1;
+        for _ in 0..8 {
+            while p.tcb.send(&[0; 10_000]).is_ok() {}
+            let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
+            p.wait(pause);
+            una += sent as u32;
+            p.input(header(".", 1, una, 50_000), 0);
+        }
+        p.tcb.info().send_buffer
+    };
     let mut p = far(config.clone());
     assert_eq!(p.tcb.info().send_buffer, 50_000);
-    let mut una = 1;
-    for _ in 0..8 {
-        while p.tcb.send(&[0; 10_000]).is_ok() {}
-        let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
-        p.wait(200);
-        una += sent as u32;
-        p.input(header(".", 1, una, 50_000), 0);
-    }
-    assert_eq!(p.tcb.info().send_buffer, 300_000);
-    // The same a millisecond away.
-    let mut p = Peer::established(config);
-    let mut una = 1;
-    for _ in 0..8 {
-        while p.tcb.send(&[0; 10_000]).is_ok() {}
-        let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
-        p.wait(1);
-        una += sent as u32;
-        p.input(header(".", 1, una, 50_000), 0);
-    }
-    assert_eq!(p.tcb.info().send_buffer, 50_000);
+    assert_eq!(queued(&mut p, 200), 300_000);
+    // Five milliseconds away, and one.
+    assert_eq!(queued(&mut away(5, config.clone()), 5), 300_000);
+    assert_eq!(queued(&mut Peer::established(config), 1), 50_000);
 }
 
 /// What Nagle's algorithm holds back kept the user from hearing of room: there is something unsent, and an

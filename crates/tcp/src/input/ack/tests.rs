@@ -66,6 +66,29 @@ fn with_timestamps_retransmissions_are_measured_too() {
     assert_eq!(p.tcb.info().timeouts, 0);
 }
 
+/// The acknowledgment of what was sent first is lost, and that of the retransmission echoes what came first. Before,
+/// that was a round trip of the whole time-out, which became longer by as much each time.
+#[test]
+fn an_acknowledgment_of_what_came_twice_measures_nothing() {
+    // RFC 6298 3/1
+    let mut p = Peer::established(Config { timestamps: true, ..sack() });
+    for round in 0..8 {
+        let (from, to) = (1 + round * 900, 901 + round * 900);
+        let sent = p.tcb.timestamp(p.now);
+        p.send(900);
+        p.out();
+        while p.out().is_empty() {
+            p.timeout();
+        }
+        p.wait(10);
+        let mut h = header(".", 1, to, 50_000);
+        h.options.timestamps = Some((5001, sent));
+        h.options.sack.push(wire::Seq(ISS) + from, wire::Seq(ISS) + to);
+        p.input(h, 0);
+        assert!(p.tcb.info().rto < Duration::from_millis(500), "{:?}", p.tcb.info());
+    }
+}
+
 /// A queue fills while the first segment is missing: round trips become longer than the time-out that was
 /// known when it was sent again. Before, nothing measured them until it had come, and all was sent again.
 #[test]

@@ -1,5 +1,6 @@
 use crate::harness::*;
 use crate::{Config, Error, Events, State};
+use std::time::Duration;
 
 #[test]
 fn the_first_segment_decides() {
@@ -94,6 +95,32 @@ fn the_syn_is_sent_again_with_back_off_and_measured_once_only() {
     assert!(p.tcb.take_events().has(Events::CONNECTED));
     // Karn: no measurement, and RFC 6298 5.7: 3 s.
     assert_eq!((p.tcb.info().srtt.as_millis(), p.tcb.info().rto.as_millis()), (0, 3000));
+}
+
+/// What answers the last of several SYNs is measured. What answers one before may have been sent again after a
+/// second or more; before, that was a round trip.
+#[test]
+fn an_answer_to_a_syn_before_the_last_is_not_measured() {
+    // RFC 6298 3/1, 5.7/1
+    let config = Config { timestamps: true, ..bare() };
+    for (nth, srtt) in [(2, 30), (1, 0), (0, 0)] {
+        let mut p = Peer::connecting(config.clone());
+        let mut stamps = Vec::new();
+        for n in 0..3 {
+            if n > 0 {
+                p.timeout();
+            }
+            stamps.push(p.tcb.timestamp(p.now));
+            p.out();
+        }
+        p.wait(30);
+        let mut answer = Peer::syn("S.", 1, &config);
+        answer.options.timestamps = Some((5000, stamps[nth]));
+        p.input(answer, 0);
+        let info = p.tcb.info();
+        assert_eq!((info.srtt.as_millis(), info.state), (srtt, State::Established));
+        assert!(info.rto <= Duration::from_secs(3), "{info:?}");
+    }
 }
 
 #[test]

@@ -286,6 +286,30 @@ mod paws {
         assert_eq!(p.tcb.received(), 10);
     }
 
+    /// Before, the answer to the third SYN echoed the first, which was no round trip ago.
+    #[test]
+    fn the_answer_to_a_repeated_syn_echoes_that() {
+        // RFC 7323 4.3/1
+        let mut p = Peer::at(SynReceived, Config { timestamps: true, ..bare() });
+        for value in [6000, 8000] {
+            p.wait(value - 4000);
+            let mut h = header("S", 0, 0, 50_000);
+            h.options.timestamps = Some((value as u32, 0));
+            p.input(h, 0);
+            let answer = p.outgoing();
+            assert_eq!(answer.len(), 1);
+            let echo = answer[0].header.options.timestamps.map(|(_, echo)| echo);
+            assert_eq!(echo, Some(value as u32));
+        }
+        // One that is older than the last was late on its way.
+        let mut h = header("S", 0, 0, 50_000);
+        h.options.timestamps = Some((7000, 0));
+        p.wait(1000);
+        p.input(h, 0);
+        let echo = p.outgoing()[0].header.options.timestamps.map(|(_, echo)| echo);
+        assert_eq!(echo, Some(8000));
+    }
+
     #[test]
     fn a_segment_without_timestamps_is_dropped() {
         // RFC 7323 3.2/3
