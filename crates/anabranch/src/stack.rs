@@ -358,15 +358,14 @@ impl Stack {
         if let Some(local) = local {
             self.check_ours(local)?;
         }
-        // As everywhere else: no host means this one.
-        let remote = match self.0.config.loopback {
-            Some(_) if remote.address.is_unspecified() && remote.address.is_v4() => {
-                Endpoint { address: std::net::Ipv4Addr::LOCALHOST.into(), ..remote }
-            }
-            _ => remote,
-        };
+        let remote = self.this_host(remote);
         self.running().connect(remote, local, socket);
         Ok(())
+    }
+
+    /// As [`scope::this_host`].
+    pub(crate) fn this_host(&self, remote: Endpoint) -> Endpoint {
+        scope::this_host(&self.0.config, remote)
     }
 
     pub(crate) fn check_ours(&self, local: Endpoint) -> io::Result<()> {

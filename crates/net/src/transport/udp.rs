@@ -144,7 +144,13 @@ impl<A: Application> Transport<A> {
                         return Some(interface);
                     }
                 }
-                None => counters.out_dropped += 1,
+                None => {
+                    counters.out_dropped += 1;
+                    if route.is_none() {
+                        let nowhere = tcp::Error::Unreachable(tcp::Unreachable::Network);
+                        app.datagram_error(socket, flow, nowhere);
+                    }
+                }
             }
         }
         None
