@@ -196,8 +196,9 @@ impl Stack {
     }
 
     /// The connections that there are, with what TCP knows of each; those in TIME-WAIT
-    /// are not among them. Every connection is asked, and the thread waits for the
-    /// answers. Connections that have not answered after `timeout` are left out.
+    /// are not among them. Every connection is asked, and the thread waits for the answers; one of the stack's own
+    /// would wait for itself, so a task there is not told of those of its unit. Connections that have not answered
+    /// after `timeout` are left out.
     pub fn connections(&self, timeout: Duration) -> Vec<Connection> {
         self.0.view.connections(timeout)
     }

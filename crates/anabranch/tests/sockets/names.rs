@@ -51,6 +51,7 @@ fn a_datagram_without_a_way_is_told() {
             socket.send(b"abc").expect("it is queued");
             let error = socket.recv(&mut [0; 9]).expect_err("no way");
             assert_eq!(error.kind(), ErrorKind::NetworkUnreachable, "{organization}: {error}");
+            assert_eq!(error.to_string(), "network unreachable");
         }
     }
 }
