@@ -146,13 +146,13 @@ impl Dhcp {
         self.0.shared.look(|held| held.lease.clone())
     }
 
-    /// Waits until there is an address; `None` after `timeout`.
+    /// Waits until there is an address; `None` after `timeout`, or once the stack has stopped.
     pub fn wait(&self, timeout: Duration) -> Option<Lease> {
         self.0.shared.wait(timeout, |held| held.lease.clone())
     }
 
-    /// The next thing that has happened, in order; `None` if there is nothing for `timeout`. Of
-    /// those that nobody asks for, the last 64 are kept.
+    /// The next thing that has happened, in order; `None` if there is nothing for `timeout`, or the
+    /// stack has stopped. Of those that nobody asks for, the last 64 are kept.
     pub fn next(&self, timeout: Duration) -> Option<Event> {
         self.0.shared.wait(timeout, |held| held.events.pop_front())
     }

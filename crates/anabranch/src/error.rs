@@ -65,6 +65,14 @@ pub enum Error {
         /// What the device can have.
         most: usize,
     },
+    /// A device carries less than any datagram needs (RFC 791 3.2).
+    #[error("device {device} has an MTU of {mtu} bytes, too few for IP: make it with 68 or more")]
+    LeastMtu {
+        /// The device's name.
+        device: String,
+        /// What it has.
+        mtu: usize,
+    },
     /// A device with an address of IPv6 carries less than IPv6 needs (RFC 8200 5).
     #[error(
         "device {device} has an MTU of {mtu} bytes, too few for IPv6: choose 1280 or more, or give it no IPv6 address"

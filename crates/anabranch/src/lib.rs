@@ -79,8 +79,10 @@
 //! # The end
 //!
 //! The last handle of a stack waits for a moment until what was written is
-//! acknowledged ([`Builder::drain`], [`Stack::shutdown`]). [`Stack::stop`] ends at once,
-//! and whatever is called later returns an error of the kind `NetworkDown`.
+//! acknowledged ([`Builder::drain`], [`Stack::shutdown`]). [`Stack::stop`] ends at once: its
+//! connections are reset, which their streams tell once by an error of the kind
+//! `ConnectionAborted`, and whatever is bound, opened, accepted, sent or received by UDP later
+//! returns one of the kind `NetworkDown`.
 //!
 //! # Memory
 //!

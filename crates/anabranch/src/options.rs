@@ -81,8 +81,8 @@ pub struct TcpOptions {
     pub fast_open_without_cookie: bool,
     /// Opens a connection with Fast Open (TCP_FASTOPEN_CONNECT, RFC 7413): where a cookie of the
     /// server is known, it is open at once, and what is written first goes with its SYN, which
-    /// does not go before. Who reads before it writes waits for ever; why it cannot be opened, what
-    /// is written or read next says; and of a name's addresses the first with a cookie wins the
+    /// does not go before, unless writing is shut down. Who reads before either waits for ever; why it
+    /// cannot be opened, what is written or read next says; and of a name's addresses the first with a cookie wins the
     /// race. Otherwise it is opened as ever, and a cookie asked for. What is written first may reach the server twice.
     /// Default: false.
     pub fast_open_connect: bool,

@@ -11,7 +11,7 @@
 
 use net::Config;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use wire::{Address, Endpoint};
 
 /// Where the number stands in an address, and its bits.
@@ -159,6 +159,19 @@ fn ourselves(config: &Config, scope: Option<u16>, remote: Endpoint) -> io::Resul
         ))),
         _ => Ok(()),
     }
+}
+
+/// As everywhere else: no host means this one, if it has a loopback.
+#[inline]
+pub(crate) fn this_host(config: &Config, remote: Endpoint) -> Endpoint {
+    if !remote.address.is_unspecified() || config.loopback.is_none() {
+        return remote;
+    }
+    let address = match remote.address.is_v4() {
+        true => Ipv4Addr::LOCALHOST.into(),
+        false => Ipv6Addr::LOCALHOST.into(),
+    };
+    Endpoint { address, ..remote }
 }
 
 /// Which link a link-local peer is on: the index of the interface that has `ours`.

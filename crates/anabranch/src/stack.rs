@@ -196,8 +196,9 @@ impl Stack {
     }
 
     /// The connections that there are, with what TCP knows of each; those in TIME-WAIT
-    /// are not among them. Every connection is asked, and the thread waits for the
-    /// answers. Connections that have not answered after `timeout` are left out.
+    /// are not among them. Every connection is asked, and the thread waits for the answers; one of the stack's own
+    /// would wait for itself, so a task there is not told of those of its unit. Connections that have not answered
+    /// after `timeout` are left out.
     pub fn connections(&self, timeout: Duration) -> Vec<Connection> {
         self.0.view.connections(timeout)
     }
@@ -358,15 +359,14 @@ impl Stack {
         if let Some(local) = local {
             self.check_ours(local)?;
         }
-        // As everywhere else: no host means this one.
-        let remote = match self.0.config.loopback {
-            Some(_) if remote.address.is_unspecified() && remote.address.is_v4() => {
-                Endpoint { address: std::net::Ipv4Addr::LOCALHOST.into(), ..remote }
-            }
-            _ => remote,
-        };
+        let remote = self.this_host(remote);
         self.running().connect(remote, local, socket);
         Ok(())
+    }
+
+    /// As [`scope::this_host`].
+    pub(crate) fn this_host(&self, remote: Endpoint) -> Endpoint {
+        scope::this_host(&self.0.config, remote)
     }
 
     pub(crate) fn check_ours(&self, local: Endpoint) -> io::Result<()> {

@@ -115,7 +115,8 @@ impl UdpSocket {
         block_on(options.read_timeout, |cx| self.0.poll_receive_to(Some(cx), buf, peek))
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram. One that there is no way for is lost, as on the network;
+    /// [`UdpSocket::path_mtu`] says whether there is one.
     ///
     /// # Errors
     /// `InvalidInput` if it is too long; `WouldBlock` after the time-out.
@@ -123,7 +124,8 @@ impl UdpSocket {
         self.transmit(bytes, self.resolve(remote)?)
     }
 
-    /// Sends a datagram to the peer that the socket is connected to.
+    /// Sends a datagram to the peer that the socket is connected to. If there is no way to it, the
+    /// next call says so (`NetworkUnreachable`).
     ///
     /// # Errors
     /// `NotConnected`; as [`UdpSocket::send_to`].

@@ -172,7 +172,7 @@ pub struct Info {
     pub unsent: usize,
     /// Bytes that came in order and that the application has not read.
     pub unread: usize,
-    /// Sequence numbers delivered to the peer since the start: bytes, SYN and FIN.
+    /// Bytes delivered to the peer since the start.
     pub delivered: u64,
     /// Bytes that came in order since the start.
     pub received: u64,

@@ -189,7 +189,14 @@ impl std::fmt::Display for Error {
             Error::Reset => "connection reset by peer",
             Error::Aborted => "connection aborted",
             Error::TimedOut => "connection timed out",
-            Error::Unreachable(what) => return write!(f, "unreachable: {what:?}"),
+            Error::Unreachable(what) => match what {
+                Unreachable::Network => "network unreachable",
+                Unreachable::Host => "host unreachable",
+                Unreachable::Protocol => "protocol unreachable",
+                Unreachable::Port => "port unreachable",
+                Unreachable::Prohibited => "communication prohibited on the way",
+                Unreachable::Other => "destination unreachable",
+            },
         };
         f.write_str(text)
     }

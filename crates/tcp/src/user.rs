@@ -274,8 +274,10 @@ impl Tcb {
     /// CLOSE: a FIN goes behind what is queued. Receiving goes on.
     pub fn shutdown_write(&mut self) {
         match self.state {
-            State::SynSent if self.has_early_data() => self.flags.close_pending = true,
-            State::SynSent => self.finish(None),
+            State::SynSent => match self.has_early_data() || self.releases_held_syn() {
+                true => self.flags.close_pending = true,
+                false => self.finish(None),
+            },
             State::SynReceived => self.flags.close_pending = true,
             State::Established => self.state = State::FinWait1,
             State::CloseWait => self.state = State::LastAck,

@@ -54,6 +54,10 @@ impl Interface {
         let is_ethernet = capabilities.medium == Medium::Ethernet;
         let name = || device.name.clone();
         let mtu = self.mtu.unwrap_or(capabilities.mtu);
+        if capabilities.mtu < LEAST_MTU {
+            let mtu = capabilities.mtu;
+            return Err(Error::LeastMtu { device: name(), mtu });
+        }
         if self.mtu.is_some() && !(LEAST_MTU..=capabilities.mtu).contains(&mtu) {
             return Err(Error::Mtu { device: name(), mtu, most: capabilities.mtu });
         }

@@ -73,7 +73,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use wire::{EthernetAddress, Packet};
 
-/// What a device of one's own does with packets. The stack's threads call it: it must not wait. If it
+/// What a device of one's own does with packets. The stack's threads call it: it must not wait, nor need more than
+/// some 100 KiB of stack, for those of `thread-per-connection` have 256 KiB each. If it
 /// panics, its device is gone, as one that was deleted
 /// ([`Event::DeviceGone`](crate::host::Event::DeviceGone)); the stack goes on without it.
 pub trait PacketIo: Send {

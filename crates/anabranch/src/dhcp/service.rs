@@ -21,10 +21,12 @@ pub(super) struct Shared<T> {
     held: Mutex<T>,
     changed: Condvar,
     stop: AtomicBool,
+    /// The thread has ended.
+    over: AtomicBool,
 }
 
 impl<T> Shared<T> {
-    /// Waits until `take` finds something; `None` after `timeout`.
+    /// Waits until `take` finds something; `None` after `timeout`, or once the thread has ended.
     pub(super) fn wait<R>(
         &self,
         timeout: Duration,
@@ -37,7 +39,7 @@ impl<T> Shared<T> {
                 return Some(found);
             }
             let left = end.saturating_duration_since(platform::Instant::now());
-            if left.is_zero() {
+            if left.is_zero() || self.over.load(Ordering::Relaxed) {
                 return None;
             }
             self.changed.wait_for(&mut held, left);
@@ -53,6 +55,16 @@ impl<T> Shared<T> {
     pub(super) fn change(&self, change: impl FnOnce(&mut T)) {
         change(&mut self.held.lock());
         self.changed.notify_all();
+    }
+}
+
+/// Has those who wait hear that the thread has ended.
+struct End<T>(Arc<Shared<T>>);
+
+impl<T> Drop for End<T> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Relaxed);
+        self.0.change(|_| {});
     }
 }
 
@@ -72,7 +84,15 @@ impl<T> Service<T> {
         name: &str,
         shared: &Arc<Shared<T>>,
         run: impl FnOnce() + Send + 'static,
-    ) -> io::Result<Service<T>> {
+    ) -> io::Result<Service<T>>
+    where
+        T: Send + 'static,
+    {
+        let end = End(shared.clone());
+        let run = move || {
+            let _end = end;
+            run();
+        };
         let thread = thread::Builder::new().name(name.into()).spawn(run)?;
         Ok(Service { shared: shared.clone(), thread: Some(thread) })
     }

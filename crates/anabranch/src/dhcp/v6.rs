@@ -60,7 +60,7 @@ impl Dhcp6 {
     }
 
     /// Waits for the first reply: the servers for names, the best first, eight at most; `None`
-    /// after `timeout`.
+    /// after `timeout`, or once the stack has stopped.
     pub fn wait(&self, timeout: Duration) -> Option<Vec<Ipv6Addr>> {
         self.0.shared.wait(timeout, |told| told.clone())
     }

@@ -121,13 +121,16 @@ impl Limits {
     /// usual load needs a small part. What the program itself keeps is not in it.
     pub fn memory(&self) -> usize {
         // Unread bytes hold at most twice as much memory, however small segments were.
-        let full = self.connections.saturating_mul(3 * self.buffer + CONNECTION);
+        let each = self.buffer.saturating_mul(3).saturating_add(CONNECTION);
+        let full = self.connections.saturating_mul(each);
         let together = self.tcp_bytes.saturating_add(self.reserve());
-        let datagrams = 2 * self.datagram_bytes + self.sessions * SESSION;
         // UDP's way out holds 1 MiB, for all sessions together.
         full.min(together)
-            .saturating_add(datagrams + 2 * self.raw_bytes)
-            .saturating_add(self.fragment_bytes + REST + (1 << 20))
+            .saturating_add(self.datagram_bytes.saturating_mul(2))
+            .saturating_add(self.sessions.saturating_mul(SESSION))
+            .saturating_add(self.raw_bytes.saturating_mul(2))
+            .saturating_add(self.fragment_bytes)
+            .saturating_add(REST + (1 << 20))
     }
 
     /// Do connections have a bound together that their number follows from?

@@ -90,7 +90,8 @@ impl UdpSocket {
         Ok(self.try_recv_from(buf)?.0)
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram. One that there is no way for is lost, as on the network;
+    /// [`UdpSocket::path_mtu`] says whether there is one.
     ///
     /// # Errors
     /// `InvalidInput` if it is too long.
@@ -120,7 +121,8 @@ impl UdpSocket {
         now(self.0.poll_send(None, bytes, scope::endpoint(remote)))
     }
 
-    /// Sends a datagram to the peer that the socket is connected to.
+    /// Sends a datagram to the peer that the socket is connected to. If there is no way to it, the
+    /// next call says so (`NetworkUnreachable`).
     ///
     /// # Errors
     /// `NotConnected`; as [`UdpSocket::send_to`].

@@ -163,14 +163,14 @@ impl Shared {
     }
 
     /// The two ends of a datagram: to a link-local address from ours on that link. A group keeps
-    /// its scope.
+    /// its scope. No host is this one.
     pub(crate) fn ends(
         &self,
         local: Endpoint,
         remote: Endpoint,
     ) -> io::Result<(Endpoint, Endpoint)> {
         if !scope::is_of_link(remote.address) {
-            return Ok((local, remote));
+            return Ok((local, self.stack.this_host(remote)));
         }
         let (local, remote) = self.stack.ends(Some(local), remote)?;
         Ok((local.unwrap_or(self.local.endpoint), remote))

@@ -29,6 +29,15 @@ fn most(processors: usize) -> usize {
     limits(processors).memory() - Limits::default().with_connections(0).memory()
 }
 
+#[test]
+fn what_has_no_bound_comes_to_all_that_there_is() {
+    let most = usize::MAX;
+    let none = Limits::within(most).with_buffer(most).with_tcp_bytes(most);
+    assert_eq!(none.memory(), most);
+    let none = none.with_sessions(most).with_datagram_bytes(most).with_raw_bytes(most);
+    assert_eq!(none.with_fragment_bytes(most).memory(), most);
+}
+
 /// The byte that stands there in what connection `n` carries.
 fn byte(n: usize, at: usize) -> u8 {
     (n * 31 + at % 251) as u8

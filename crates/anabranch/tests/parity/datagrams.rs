@@ -95,6 +95,24 @@ mod datagrams {
             sent + &said(one.recv_from(&mut [0; 9]).map(drop))
         }),
         ("send_to port 0", |net| said(socket(net).send_to(b"abc", ANY))),
+        ("send_to 0.0.0.0", |net| {
+            let socket = net.bind((Ipv4Addr::UNSPECIFIED, 0)).expect("bind");
+            socket.set_read_timeout(Some(PATIENCE)).expect("set");
+            let sent = said(socket.send_to(b"abc", (Ipv4Addr::UNSPECIFIED, address(&socket).port())));
+            sent + &said(socket.recv_from(&mut [0; 9]).map(|(n, from)| (n, from.ip())))
+        }),
+        ("connected to 0.0.0.0", |net| {
+            let socket = net.bind((Ipv4Addr::UNSPECIFIED, 0)).expect("bind");
+            socket.set_read_timeout(Some(PATIENCE)).expect("set");
+            socket.connect((Ipv4Addr::UNSPECIFIED, address(&socket).port())).expect("connect");
+            let peer = said(socket.peer_addr().map(|peer| peer.ip()));
+            peer + &said(socket.send(b"abc")) + &said(socket.recv(&mut [0; 9]))
+        }),
+        ("local_addr of a socket on 0.0.0.0 that is connected", |net| {
+            let socket = net.bind((Ipv4Addr::UNSPECIFIED, 0)).expect("bind");
+            socket.connect((Ipv4Addr::LOCALHOST, 9)).expect("connect");
+            said(socket.local_addr().map(|address| address.ip()))
+        }),
         ("send_to no address", |net| said(socket(net).send_to(b"abc", &[][..]))),
         ("broadcast without leave", |net| {
             said(net.bind((Ipv4Addr::UNSPECIFIED, 0)).expect("bind").send_to(

@@ -88,6 +88,7 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
     ("connect to port 0", "Err(ConnectionRefused)", "Err(NetworkUnreachable)"),
     ("a datagram that is too large", "Err(Uncategorized)", "Err(InvalidInput)"),
     ("send without being connected", "Err(Uncategorized)", "Err(NotConnected)"),
+    ("local_addr of a socket on 0.0.0.0 that is connected", "Ok(127.0.0.1)", "Ok(0.0.0.0)"),
     ("broadcast without leave", "Err(PermissionDenied)", "Ok(3)"),
 ];
 

@@ -5,6 +5,7 @@ use anabranch::device::memory;
 use anabranch::dhcp::{Dhcp, Event, Lost, Options};
 use anabranch::{Organization, Stack, UdpSocket};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// A message of a server that answers `asked`: its kind, and a lease of an hour.
@@ -83,6 +84,19 @@ fn a_stack_without_an_address_gets_one_and_gives_it_back() {
 
 /// Another host has what the server gives: it is told so, and the address is not used. Where
 /// nobody answers, the address is used only after the time for answers.
+#[test]
+fn who_waits_hears_that_the_stack_has_stopped() {
+    let (_server, client, _socket) = hosts(Organization::default());
+    let dhcp = Dhcp::start(&client, 0).expect("a client");
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let day = Duration::from_secs(86_400);
+        let _ = tell.send((dhcp.wait(day).is_none(), dhcp.next(day).is_none()));
+    });
+    client.stop();
+    assert_eq!(told.recv_timeout(PATIENCE), Ok((true, true)));
+}
+
 #[test]
 fn an_address_that_another_host_has_is_declined() {
     for organization in Organization::all() {

@@ -4,7 +4,8 @@ use super::{PATIENCE, SERVER, block_on, pair};
 use anabranch::device::memory;
 use anabranch::{Organization, Stack, TcpListener, TcpOptions, TcpStream, tokio};
 use std::io::{ErrorKind, Read, Write};
-use std::time::Duration;
+use std::net::Shutdown;
+use std::time::{Duration, Instant};
 
 const HTTP: &str = "10.0.0.1:80";
 
@@ -64,6 +65,34 @@ fn the_second_connection_takes_its_question_along() {
         // Where the server does not want it any more, all goes on as ever.
         listener.set_options(&TcpOptions::default()).expect("options");
         assert_eq!(transaction(&listener, &stacks.1), (false, false), "{organization}");
+    }
+}
+
+#[test]
+fn who_only_listens_is_told_what_the_server_says() {
+    for organization in Organization::all() {
+        let stacks = of(organization);
+        let listener = TcpListener::bind(&stacks.0, HTTP).expect("bind");
+        listener.set_options(&server()).expect("options");
+        assert_eq!(transaction(&listener, &stacks.1), (false, false), "{organization}");
+        let mut there = TcpStream::connect_with(&stacks.1, &client(), HTTP).expect("connect");
+        there.set_read_timeout(Some(PATIENCE)).expect("not zero");
+        there.shutdown(Shutdown::Write).expect("open");
+        listener.set_nonblocking(true).expect("set");
+        let start = Instant::now();
+        let mut here = loop {
+            match listener.accept() {
+                Ok((here, _)) => break here,
+                Err(error) if start.elapsed() > PATIENCE => panic!("{organization}: {error}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        assert_eq!(here.read(&mut [0]).expect("the end"), 0, "{organization}");
+        here.write_all(b"news").expect("write");
+        drop(here);
+        let mut news = String::new();
+        there.read_to_string(&mut news).expect("read");
+        assert_eq!(news, "news", "{organization}");
     }
 }
 

@@ -3,13 +3,58 @@
 use super::{PATIENCE, SERVER, block_on, pair};
 use anabranch::device::memory;
 use anabranch::tokio as tasks;
-use anabranch::{Stack, TcpListener, TcpStream};
-use std::net::SocketAddr;
+use anabranch::{Organization, Stack, TcpListener, TcpStream, UdpSocket};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
+
+/// As everywhere else, 0.0.0.0 and [::] as a destination are this host.
+#[test]
+fn no_host_means_this_one() {
+    let (server, _client) = pair();
+    for (any, this) in [("0.0.0.0", "127.0.0.1"), ("::", "::1")] {
+        let any: IpAddr = any.parse().expect("an address");
+        let listener = TcpListener::bind(&server, (any, 0)).expect("bind");
+        let port = listener.local_addr().expect("bound").port();
+        let stream = TcpStream::connect(&server, (any, port)).expect("connect");
+        assert_eq!(stream.peer_addr().expect("open").ip().to_string(), this);
+
+        let socket = UdpSocket::bind(&server, (any, 0)).expect("bind");
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
+        let port = socket.local_addr().expect("bound").port();
+        socket.send_to(b"abc", (any, port)).expect("send");
+        let (n, from) = socket.recv_from(&mut [0; 9]).expect("it comes");
+        assert_eq!((n, from.ip().to_string().as_str()), (3, this));
+        socket.connect((any, port)).expect("connect");
+        assert_eq!(socket.peer_addr().expect("connected").ip().to_string(), this);
+        socket.send(b"abcd").expect("send");
+        assert_eq!(socket.recv(&mut [0; 9]).expect("it comes"), 4);
+    }
+}
+
+/// Who is connected hears that there is no way to the peer, in every organization.
+#[test]
+fn a_datagram_without_a_way_is_told() {
+    for organization in Organization::all() {
+        let (device, _peer) = memory::pair(memory::Config::default());
+        let builder = Stack::builder().device(device).address("10.0.0.1/24");
+        let stack = builder.organization(organization).start().expect("a stack");
+        for (any, to) in [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")] {
+            let socket = UdpSocket::bind(&stack, any).expect("bind");
+            socket.set_read_timeout(Some(PATIENCE)).expect("not zero");
+            assert!(socket.path_mtu(to).is_err());
+            socket.connect(to).expect("connect");
+            socket.send(b"abc").expect("it is queued");
+            let error = socket.recv(&mut [0; 9]).expect_err("no way");
+            assert_eq!(error.kind(), ErrorKind::NetworkUnreachable, "{organization}: {error}");
+            assert_eq!(error.to_string(), "network unreachable");
+        }
+    }
+}
 
 /// A connect tries one address after the other, as that of the standard library.
 #[test]

@@ -66,7 +66,14 @@ fn wrong_arguments_are_told() {
         left.capabilities.vlan = false;
         Stack::builder().device(left).address("10.0.0.1/24")
     };
+    let of_mtu = |mtu| {
+        let (left, _) = memory::pair(memory::Config::default().with_mtu(mtu));
+        Stack::builder().device(left).address("10.0.0.1/24")
+    };
+    of_mtu(usize::MAX).start().expect("more than there is need of");
     for (builder, why) in [
+        (of_mtu(67), "make it with 68 or more"),
+        (of_mtu(0).mtu(100), "make it with 68 or more"),
         (Stack::builder(), "a stack needs a device"),
         (builder().address("10.0.0.0/24"), "the network itself"),
         (builder().address("127.0.0.1/8"), "127.0.0.0/8"),

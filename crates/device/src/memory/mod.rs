@@ -85,7 +85,7 @@ impl Config {
     /// Bytes of the largest frame that passes.
     fn longest(&self) -> usize {
         let link = if self.medium == Medium::Ethernet { ethernet::LEN + 4 } else { 0 };
-        link + self.mtu.max(self.segmentation)
+        self.mtu.max(self.segmentation).saturating_add(link)
     }
 }
 

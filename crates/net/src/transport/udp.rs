@@ -144,10 +144,25 @@ impl<A: Application> Transport<A> {
                         return Some(interface);
                     }
                 }
-                None => counters.out_dropped += 1,
+                None => is_lost(route, (socket, flow), app, counters),
             }
         }
         None
+    }
+}
+
+/// A datagram cannot be sent. If there is no way for it, its socket is told.
+#[cold]
+fn is_lost<A: Application>(
+    route: Option<Route>,
+    (socket, flow): (&A::Udp, FlowKey),
+    app: &mut A,
+    counters: &mut Counters,
+) {
+    counters.out_dropped += 1;
+    if route.is_none() {
+        let nowhere = tcp::Error::Unreachable(tcp::Unreachable::Network);
+        app.datagram_error(socket, flow, nowhere);
     }
 }
 

@@ -86,6 +86,17 @@ impl Tcb {
         self.has_early_data() && self.has_early().is_some_and(|early| early.waits)
     }
 
+    /// Nothing will be written: a SYN that has waited for data goes without, unless nobody wants the
+    /// connection any more. Returns whether there is one.
+    pub(crate) fn releases_held_syn(&mut self) -> bool {
+        let waits = self.has_early().is_some_and(|early| early.waits) && !self.flags.released;
+        if waits {
+            self.early().waits = false;
+            self.flags.syn_due = true;
+        }
+        waits
+    }
+
     /// The SYN that has waited for data.
     pub(crate) fn held_syn(&mut self, now: Instant) -> Option<Outgoing> {
         self.held_syn_due().then(|| self.syn(now))

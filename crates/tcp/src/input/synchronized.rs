@@ -206,9 +206,13 @@ impl Tcb {
             self.touch();
             return false;
         }
-        self.flags.syn_due = false;
+        let unsent = std::mem::take(&mut self.flags.syn_due);
         self.syn_acked(h, now);
         self.state = State::Established;
+        if unsent && !self.flags.passive {
+            // Simultaneous open: the SYN-ACK would have told the peer that its SYN has come.
+            self.ack_now();
+        }
         self.snd.wnd = u32::from(h.window) << self.snd.shift;
         self.snd.max_wnd = self.snd.max_wnd.max(self.snd.wnd);
         self.snd.wl1 = h.seq;

@@ -112,16 +112,16 @@ impl Tcb {
         let several = segment > 0 && len > segment.into();
         let size = if several { segment.into() } else { len };
         // More than we take in one: several, and we do not know of how many bytes.
-        if size == u32::from(self.rcv.full) || size == 0 || size > self.rcv.mss.into() {
+        if size == 0 || size > self.rcv.mss.into() {
             return;
         }
         let size = size as u16;
         let alike = several || self.rcv.last == size;
-        if size > self.rcv.full || (alike && (several || !pushed)) {
-            self.rcv.full = size;
-        }
         if !pushed {
             self.rcv.last = size;
+        }
+        if size > self.rcv.full || (alike && (several || !pushed)) {
+            self.rcv.full = size;
         }
     }
 

@@ -132,6 +132,23 @@ fn closing_comes_behind_what_was_written() {
 }
 
 #[test]
+fn closing_before_anything_was_written_opens_all_the_same() {
+    // What the server says is to be heard.
+    let mut p = client(bare(), 1460, 0);
+    p.tcb.shutdown_write();
+    assert_eq!(p.out(), [s("S", 0, 0, 0)]);
+    assert_eq!(p.tcb.syn_option(), Some(cookie()));
+    answer(&mut p, 1);
+    assert_eq!(p.out(), [s("F.", 1, 0, 1)]);
+    assert_eq!(p.tcb.state(), State::FinWait1);
+    // Nobody is there to hear it.
+    let mut p = client(bare(), 1460, 0);
+    p.tcb.release();
+    assert!(p.out().is_empty());
+    assert_eq!(p.tcb.state(), State::Closed);
+}
+
+#[test]
 fn a_refusal_is_one() {
     let mut p = client(bare(), 1460, 300);
     p.out();

@@ -151,6 +151,17 @@ fn both_open_at_once() {
 }
 
 #[test]
+fn both_open_at_once_and_the_peers_answer_comes_with_its_syn() {
+    // Before our SYN-ACK has left: nothing else would tell the peer that its SYN has come.
+    let mut p = Peer::connecting(bare());
+    p.out();
+    p.input(Peer::syn("S", 0, &bare()), 0);
+    p.input(Peer::syn("S.", 1, &bare()), 0);
+    assert_eq!(p.tcb.state(), Established);
+    assert_eq!(p.out(), [s(".", 1, 0, 1)]);
+}
+
+#[test]
 fn the_ways_to_close() {
     // State, segment, state.
     let table = [

@@ -220,6 +220,20 @@ fn every_second_segment_of_the_size_that_comes_is_acknowledged() {
 }
 
 #[test]
+fn short_segments_between_full_ones_are_not_the_size_that_comes() {
+    // As where a write ends with one, and the next follows at once.
+    let (mut p, mut seq) = (Peer::established(bare()), 1);
+    for len in [1000, 1000, 56, 1000, 1000, 56] {
+        p.say(".", seq, 1, len);
+        seq += len as u32;
+    }
+    assert_eq!(p.tcb.info().peer_mss, 1000);
+    // Two in a row are.
+    p.say(".", seq, 1, 56);
+    assert_eq!(p.tcb.info().peer_mss, 56);
+}
+
+#[test]
 fn the_size_of_segments_that_were_put_together_is_told() {
     let mut p = Peer::established(bare());
     p.tcb.input_coalesced(&header(".", 1, 1, 50_000), payload(5 * 700), 700, 0, p.now);
