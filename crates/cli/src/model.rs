@@ -49,8 +49,8 @@ Examples:
   anabranch model users.toml --sweep 1..64 --json -
   anabranch model --paper thekkath1992 --svg figures
 
-Exit code: 0 solved, 2 the file or the arguments make no sense, or a station
-saturates.";
+Exit code: 0 solved, 1 the figures could not be written, 2 the file or the arguments
+make no sense, or a station saturates.";
 
 /// The greatest length of a file, bytes.
 const LONGEST_FILE: u64 = 16 << 20;
@@ -135,7 +135,8 @@ struct Solved {
 /// Solves what it was given and reports.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(file) = &args.file else { return paper::run(args.svg.as_deref()) };
-    distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
+    let (json, svg) = (args.json.as_deref(), args.svg.as_deref());
+    distinct(&[("FILE", Some(file)), ("--json", json), ("--svg", svg)])?;
     let json = Json::to(args.json.as_deref())?;
     let mut network = read(file, args.given_rate())?;
     if let Some(rate_per_s) = args.rate {
