@@ -20,7 +20,11 @@ fn a_busy_machine_is_nothing_to_what_is_simulated() {
     let (busy, processors) = (AtomicBool::new(true), lab::affinity::processors());
     let output = thread::scope(|scope| {
         for _ in 0..processors {
-            scope.spawn(|| while busy.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while busy.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
         }
         let words = format!("lab run {} --out {}", file.display(), out.display());
         let output = anabranch(&words).output();
