@@ -185,6 +185,34 @@ fn a_socket_goes_with_what_opened_it() {
 }
 
 #[test]
+fn what_nobody_reads_is_memory_and_what_was_never_set_is_not_shown() {
+    let name = name("unread");
+    let stack = stack(Organization::UNIPROCESSOR, Some(&name));
+    let listener = TcpListener::bind(&stack, "127.0.0.1:0").expect("bind");
+    let address = listener.local_addr().expect("bound");
+    let mut there = TcpStream::connect(&stack, address).expect("connect");
+    let (_here, _) = listener.accept().expect("accept");
+    there.write_all(&[7; 100_000]).expect("there is room");
+    let shown = || {
+        let client = Client::connect(Some(&name)).expect("a control socket");
+        let text = client.connections().expect("said");
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        let all = value["connections"].as_array().expect("connections").clone();
+        all.into_iter().find(|one| one["local"] == address.to_string()).expect("it is there")
+    };
+    let connection = loop {
+        let connection = shown();
+        if connection["receive_queue"] == 100_000 {
+            break connection;
+        }
+        std::thread::yield_now();
+    };
+    assert!(connection["memory"].as_u64() >= Some(100_000), "{connection}");
+    // No loss has set it.
+    assert!(connection["slow_start_threshold"].is_null(), "{connection}");
+}
+
+#[test]
 fn what_a_client_says_does_no_harm() {
     let name = name("nonsense");
     let stack = stack(Organization::UNIPROCESSOR, Some(&name));

@@ -9,7 +9,7 @@ use planner::calibration::default_path;
 use std::path::{Path, PathBuf};
 
 const MORE: &str = "\
-Measures, in about three minutes on two processors, what the planner computes
+Measures, in about four minutes on two processors, what the planner computes
 with: what copying, checksums, locks, hand-offs between threads, wake-ups and device
 queues cost by themselves; what an operation takes in each layer; and what every
 organization does over TCP and UDP, sending, receiving, in transactions and with

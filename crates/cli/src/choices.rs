@@ -106,19 +106,8 @@ impl Choices {
             (Choice::Pin, self.pin),
             (Choice::BusyPoll, self.busy_poll.is_some()),
         ];
-        for (choice, _) in given.into_iter().filter(|(_, given)| *given) {
-            let takers = Organization::all().filter(|o| o.choices().contains(&choice));
-            let takers: Vec<&str> = takers.map(Organization::name).collect();
-            if !organizations.iter().any(|name| takers.contains(&name.as_str())) {
-                return Err(Failure::refused(format!(
-                    "--{} means nothing to {}: leave it out, or choose from {}",
-                    choice.name(),
-                    organizations.join(", "),
-                    takers.join(", ")
-                )));
-            }
-        }
-        Ok(())
+        let mut given = given.into_iter().filter(|(_, given)| *given);
+        given.try_for_each(|(choice, _)| check_one(choice, organizations))
     }
 
     /// Does the simulator know what each option that was given does?
@@ -133,6 +122,24 @@ impl Choices {
             None => Ok(()),
         }
     }
+}
+
+/// Does what was chosen mean anything to one of `organizations` at least?
+///
+/// # Errors
+/// If not: a line that says where it would.
+pub fn check_one(choice: Choice, organizations: &[String]) -> Result<(), Failure> {
+    let takers = Organization::all().filter(|o| o.choices().contains(&choice));
+    let takers: Vec<&str> = takers.map(Organization::name).collect();
+    if organizations.iter().any(|name| takers.contains(&name.as_str())) {
+        return Ok(());
+    }
+    Err(Failure::refused(format!(
+        "--{} means nothing to {}: leave it out, or choose from {}",
+        choice.name(),
+        organizations.join(", "),
+        takers.join(", ")
+    )))
 }
 
 /// Says so if there are fewer processors than threads that want one each.

@@ -49,8 +49,8 @@ Examples:
   anabranch model users.toml --sweep 1..64 --json -
   anabranch model --paper thekkath1992 --svg figures
 
-Exit code: 0 solved, 2 the file or the arguments make no sense, or a station
-saturates.";
+Exit code: 0 solved, 1 the figures could not be written, 2 the file or the arguments
+make no sense, or a station saturates.";
 
 /// The greatest length of a file, bytes.
 const LONGEST_FILE: u64 = 16 << 20;
@@ -124,8 +124,8 @@ impl FromStr for Sweep {
 /// A network, solved, as JSON.
 #[derive(Debug, Serialize)]
 struct Solved {
-    /// The total rate of open classes, customers a second.
-    rate_per_s: f64,
+    /// The total rate of open classes, customers a second; none: the network is closed.
+    rate_per_s: Option<f64>,
     /// The population of each closed class.
     populations: Vec<u32>,
     bounds: Bounds,
@@ -135,7 +135,8 @@ struct Solved {
 /// Solves what it was given and reports.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(file) = &args.file else { return paper::run(args.svg.as_deref()) };
-    distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
+    let (json, svg) = (args.json.as_deref(), args.svg.as_deref());
+    distinct(&[("FILE", Some(file)), ("--json", json), ("--svg", svg)])?;
     let json = Json::to(args.json.as_deref())?;
     let mut network = read(file, args.given_rate())?;
     if let Some(rate_per_s) = args.rate {
@@ -190,7 +191,7 @@ fn read(path: &Path, rate_per_s: Option<f64>) -> Result<Network, Failure> {
 
 fn solve(network: &Network) -> Result<Solved, Failure> {
     Ok(Solved {
-        rate_per_s: network.rate_per_s(),
+        rate_per_s: network.is_open().then(|| network.rate_per_s()),
         populations: network.populations(),
         bounds: bounds(network),
         solution: network.solve().map_err(Failure::refused)?,
@@ -254,9 +255,9 @@ fn default_sweep(network: &Network) -> Result<Vec<f64>, Failure> {
 
 /// Residence by class over rates, or throughput and residence over populations.
 fn draw(network: &Network, solved: &[Solved]) -> Result<String, Failure> {
-    let x = |one: &Solved| match network.is_open() {
-        true => one.rate_per_s,
-        false => one.populations.iter().map(|n| f64::from(*n)).sum(),
+    let x = |one: &Solved| match one.rate_per_s {
+        Some(rate) => rate,
+        None => one.populations.iter().map(|n| f64::from(*n)).sum(),
     };
     let series: Vec<Series> = network
         .classes()
@@ -303,6 +304,15 @@ mod tests {
         let drawn = default_sweep(&open).expect("open");
         assert!((drawn[0] - 10_000.0).abs() < 1e-6, "{}", drawn[0]);
         assert_eq!(drawn.len(), 33);
+    }
+
+    /// It has customers, and their throughput follows: a rate of 0 would deny that.
+    #[test]
+    fn a_closed_network_has_no_rate() {
+        let solved = solve(&network("population = 5")).expect("solved");
+        let json = serde_json::to_value(&solved).expect("values");
+        assert!(json["rate_per_s"].is_null(), "{json}");
+        assert!(json["solution"]["throughput_per_s"].as_f64() > Some(0.0), "{json}");
     }
 
     #[test]

@@ -12,16 +12,20 @@ use std::path::PathBuf;
 
 const MORE: &str = "\
 A load, in words of any order: the protocol (tcp, udp), what connections do (rr, crr,
-send, receive, bulk), bytes of a message or packet (64B, 4KiB), how many
-connections (or flows), and how much (400k/s, 40 Gbit/s; left out: as much as goes).
-Arrivals from outside are `poisson` unless they are `steady` or `bursty 32`.
+send, receive, bulk, which is send), bytes of a message or packet (64B, 4KiB; left out:
+64, or a full packet of Ethernet for send and receive), how many connections (or flows),
+and how much (400k/s, 40 Gbit/s; left out: as much as goes). Arrivals from outside are
+`poisson` unless they are `steady` or `bursty 32`.
 
 Examples:
   anabranch calibrate
   anabranch plan --load \"tcp rr 64B, 20k connections, 400k/s\" --latency p99=100us
   anabranch plan --load \"udp send 1400B, 64 flows, 2M/s\" --max-processors 8 --explain
   anabranch plan --load \"tcp send, 3k connections\" --json -
-  anabranch plan --load \"tcp rr, 1k connections\" --family 6";
+  anabranch plan --load \"tcp rr, 1k connections\" --family 6
+
+Exit code: 0 there is a plan, 1 no configuration carries the load, or a file could not be
+written, 2 the arguments make no sense, or there is no calibration.";
 
 /// What to plan for.
 #[derive(Debug, clap::Args)]
@@ -65,6 +69,9 @@ pub struct Args {
 /// [`Failure`]: code 2 for what makes no sense, if there is no calibration, or a file
 /// cannot be written; 1 if no configuration carries the load.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let from = args.calibration.clone().or_else(calibration::default_path);
+    let (json, svg) = (args.json.as_deref(), args.svg.as_deref());
+    distinct(&[("--calibration", from.as_deref()), ("--json", json), ("--svg", svg)])?;
     let calibration = of_family(args.calibration()?, args.family)?;
     let predictor = Predictor::new(&calibration).map_err(Failure::refused)?;
     let machine = &predictor.calibration().machine;
@@ -81,9 +88,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "--svg shows latency against rate, and the load has none: add one, like 400k/s",
         ));
     }
-    distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
-    let json = Json::to(args.json.as_deref())?;
-    let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
+    let json = Json::to(json)?;
+    let svg = svg.map(|path| Output::new("--svg", path)).transpose()?;
     let machine = of_machine(predictor.calibration(), args.family);
     let note = format!("{machine}; seed {}", args.seed);
     let bar = progress::spinner();

@@ -37,6 +37,8 @@ Examples:
 
 /// The most scenarios of a run.
 const MOST_SCENARIOS: usize = 10_000;
+/// The longest time to think, µs.
+const MOST_THINK_US: f64 = 1e12;
 /// The largest trace that is read, bytes.
 const MOST_TRACE_BYTES: u64 = 1 << 30;
 /// What of it is looked at before the rest is read, bytes.
@@ -117,13 +119,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     args.choices.check(&organizations)?;
     args.choices.check_simulated()?;
     args.check()?;
+    args.check_files()?;
     let arrivals = args.arrivals()?;
     let charged = args.scenarios(&organizations, &arrivals)?;
     let scenarios = &charged.scenarios;
     for scenario in scenarios {
         scenario.check().map_err(Failure::refused)?;
     }
-    distinct(&[("--json", args.json.as_deref()), ("--svg", args.svg.as_deref())])?;
     let json = Json::to(args.json.as_deref())?;
     let svg = args.svg.as_deref().map(|path| Output::new("--svg", path)).transpose()?;
     let rows = simulated(&charged)?;
@@ -225,9 +227,12 @@ impl Args {
         let per = if rate.contains('/') { "" } else { "/s" };
         let bytes = self.bytes();
         let words = format!("{protocol} {what} {bytes}B, 1 connections, {rate}{per}");
-        let load: Load = words.parse().map_err(Failure::refused)?;
-        load.rate_per_s
-            .ok_or_else(|| Failure::refused(format!("'{rate}' is no rate: write one like 400k/s")))
+        let load = words.parse::<Load>().ok();
+        load.and_then(|load| load.rate_per_s).ok_or_else(|| {
+            Failure::refused(format!(
+                "--rate {rate}: write one like 400k/s, more than 0 and at most 1e10/s"
+            ))
+        })
     }
 
     /// What [`Scenario::check`] takes for something else, or leaves open.
@@ -238,12 +243,30 @@ impl Args {
                 "--bytes {bytes}: an operation has 1 to {MOST_BYTES}"
             )));
         }
+        if !(0.0..=MOST_THINK_US).contains(&self.think) {
+            return Err(Failure::refused(format!(
+                "--think {:e}: give 0 to {MOST_THINK_US:e} µs",
+                self.think
+            )));
+        }
         if self.queues == Some(0) {
             return Err(Failure::refused(
                 "--queues 0: a device has one at least; leave it out for as many as processors",
             ));
         }
         Ok(())
+    }
+
+    /// Is nothing written over that is read, or written twice?
+    fn check_files(&self) -> Result<(), Failure> {
+        let (option, costs) = self.costs.file();
+        let trace = self.arrivals.as_deref().and_then(|pattern| pattern.strip_prefix("trace:"));
+        distinct(&[
+            (option, costs.as_deref()),
+            ("--arrivals", trace.map(Path::new)),
+            ("--json", self.json.as_deref()),
+            ("--svg", self.svg.as_deref()),
+        ])
     }
 
     /// All of them, organization by organization.
@@ -284,7 +307,12 @@ impl Args {
             operations: self.operations,
             ..Scenario::new(name, *processors, *connections, self.work, Default::default())
         };
-        self.costs.apply(cases.iter().map(scenario).collect())
+        let scenarios: Vec<Scenario> = cases.iter().map(scenario).collect();
+        // Before costs are fitted, which takes seconds.
+        for scenario in &scenarios {
+            scenario.check_asked().map_err(Failure::refused)?;
+        }
+        self.costs.apply(scenarios)
     }
 
     fn closed(&self, connections: usize) -> Arrivals {

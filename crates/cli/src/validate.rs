@@ -76,7 +76,11 @@ impl Args {
     pub fn run(&self) -> Result<(), Failure> {
         let like = self.validation(0);
         like.check().map_err(Failure::refused)?;
-        distinct(&[("--keep", self.keep.as_deref()), ("--json", self.json.as_deref())])?;
+        distinct(&[
+            ("--calibration", self.calibration.as_deref()),
+            ("--keep", self.keep.as_deref()),
+            ("--json", self.json.as_deref()),
+        ])?;
         let json = Json::to(self.json.as_deref())?;
         let calibration = of_family(self.calibration()?, self.family)?;
         let (mut kept, seeds) = match &self.keep {
@@ -166,7 +170,7 @@ impl Args {
     /// The file's; or measures one.
     fn calibration(&self) -> Result<Calibration, Failure> {
         let Some(path) = &self.calibration else {
-            tell("calibrating first: about three minutes");
+            tell("calibrating first: about four minutes");
             return Ok(measure(&Effort::default())?.calibration);
         };
         let calibration = calibration::load(path).map_err(Failure::refused)?;
@@ -194,18 +198,23 @@ fn compare(
             "the calibration has measured all there is to draw: run `anabranch calibrate`",
         ));
     }
-    let (seed, [least, most]) = (validation.seed, validation.seconds(&loads));
-    tell(format_args!(
-        "seed {seed}: {} loads under all organizations: about {:.1} minutes, or up to {:.0} if the machine does not keep its pace",
-        loads.len(),
-        least / 60.0,
-        most / 60.0,
-    ));
+    let (seed, loaded) = (validation.seed, loads.len());
+    let time = minutes(validation.seconds(&loads));
+    tell(format_args!("seed {seed}: {loaded} loads under all organizations: {time}"));
     let bar = progress::samples();
     let mut show = |progress: lab::Progress<'_>| progress::show(&bar, progress);
     let reports = validation.run(&loads, states, kept, &mut show);
     bar.finish_and_clear();
     reports.map_err(Failure::failed)
+}
+
+/// How long it takes, of the least and the most seconds.
+fn minutes([least, most]: [f64; 2]) -> String {
+    format!(
+        "about {:.1} minutes, or up to {:.1} if the machine does not keep its pace",
+        least / 60.0,
+        most / 60.0
+    )
 }
 
 /// All reports; with several, which seed and state each is of.
@@ -330,4 +339,15 @@ fn best(best: &Best) -> Vec<String> {
 
 fn mark(is_right: bool) -> String {
     if is_right { String::new() } else { "miss".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_is_never_less_than_the_least() {
+        assert!(minutes([7.0, 21.0]).starts_with("about 0.1 minutes, or up to 0.3 "));
+        assert!(minutes([96.0, 290.0]).starts_with("about 1.6 minutes, or up to 4.8 "));
+    }
 }

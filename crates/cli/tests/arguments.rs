@@ -48,6 +48,61 @@ fn bad_links_and_outputs() {
     }
 }
 
+/// Each names what was asked for wrongly, and what can be asked for.
+#[test]
+fn the_cause_is_named() {
+    for (arguments, part) in [
+        ("capture tcp port 80 -w web.pcapng", "options stand before the filter"),
+        ("capture tcp and --count 5", "options stand before the filter"),
+        // Before costs are looked for, which takes seconds.
+        ("simulate --calibration /nowhere --window 0", "a window of 0"),
+        ("simulate --calibration /nowhere --connections 2000000", "give 1 to 1000000"),
+        ("simulate --calibration /nowhere --short-lived 300", "give fewer"),
+        ("simulate --calibration /nowhere --think 1e300", "--think 1e300: give 0 to 1e12"),
+        ("simulate --rate nan/s", "--rate nan/s: write"),
+        ("simulate --rate 0/s", "--rate 0/s: write"),
+        ("bench soak --threads 2-1000", "256 at most"),
+        ("bench soak --fault delay=5000s", "an hour at most"),
+        ("bench idle --processors 0", "processors must be at least 1"),
+        ("bench bulk --repeat 0", "repeat must be at least 1"),
+        ("bench bulk --active 0", "active must be from 1"),
+        (
+            "tunnel --proxy socks5://127.0.0.1:1 --organization group-locks --busy-poll 1",
+            "--busy-poll means nothing to group-locks",
+        ),
+    ] {
+        let line = refused(arguments);
+        assert!(line.contains(part), "{arguments}: {line}");
+        assert!(!line.contains("repeat") || arguments.contains("repeat"), "{line}");
+        assert!(!line.contains("active") || arguments.contains("active"), "{line}");
+    }
+}
+
+/// A calibration takes minutes, and a model was written by somebody.
+#[test]
+fn what_is_read_is_not_written_over() {
+    let place = tempfile::tempdir().expect("a directory");
+    let file = place.path().join("read.toml");
+    std::fs::write(&file, "name = 1").expect("written");
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    let (file, link) = (file.display().to_string(), link.display());
+    for arguments in [
+        format!("model {file} --json {file}"),
+        format!("model {file} --svg {link}"),
+        format!("plan --load tcp,rr,1k,connections --calibration {file} --json {file}"),
+        format!("simulate --calibration {file} --json {link}"),
+        format!("simulate --costs {file} --svg {file}"),
+        format!("simulate --arrivals trace:{file} --json {file}"),
+        format!("lab validate --calibration {file} --json {file}"),
+        format!("lab validate --calibration {file} --keep {file}"),
+    ] {
+        let line = refused(&arguments);
+        assert!(line.contains("give each a file of its own"), "{arguments}: {line}");
+        assert_eq!(std::fs::read_to_string(&file).expect("there"), "name = 1");
+    }
+}
+
 #[test]
 fn bad_arguments() {
     for (arguments, part) in [

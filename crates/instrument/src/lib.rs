@@ -14,6 +14,7 @@
 //! Instruments may be [dormant](Instruments::dormant): they count nothing until somebody
 //! [watches](Instruments::watch), and a round, or a use of a lock, costs a load more than
 //! without them.
+#![forbid(unsafe_code)]
 
 mod histogram;
 mod layer;

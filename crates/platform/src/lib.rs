@@ -8,6 +8,7 @@
 //! anything to do. Then a schedule that fails can be played again.
 //!
 //! What locks and flags themselves are made of is `sync::primitive`.
+#![forbid(unsafe_code)]
 
 mod alarm;
 mod clock;

@@ -12,6 +12,7 @@
 //! | [`lists`] | the lists that sockets are in |
 //!
 //! Sockets are known by an index, [`Key`]; tables are as long as the largest.
+#![forbid(unsafe_code)]
 
 pub mod classes;
 pub mod group_ratio;

@@ -55,7 +55,7 @@ impl Tcb {
             echoed: self.ecn.as_ref().map_or(0, |ecn| ecn.echoed),
             out_of_order: self.assembler.as_ref().map_or(0, |a| a.len()),
             syn_data: self.has_syn_data(),
-            footprint: self.footprint(),
+            footprint: self.footprint() + self.rcv.memory_outside as usize,
         }
     }
 
@@ -197,7 +197,8 @@ pub struct Info {
     pub out_of_order: usize,
     /// Data in the first SYN counted (RFC 7413, Linux's `TCPI_OPT_SYN_DATA`).
     pub syn_data: bool,
-    /// Bytes of buffers that the connection keeps.
+    /// Bytes of buffers that the connection keeps, those too that hold what was taken out and not
+    /// read.
     pub footprint: usize,
 }
 

@@ -9,6 +9,7 @@
 //! wait for their echoes. All open connections and accept them, answer
 //! ARP and neighbour discovery, and close when the stack does. There is one peer for each queue, with
 //! only flows that are steered to that queue, so that processors share nothing.
+#![forbid(unsafe_code)]
 
 mod config;
 mod counts;

@@ -3,6 +3,7 @@
 //!
 //! - no file has more than 500 lines, and no function more than 60;
 //! - nothing allows `too_many_arguments`;
+//! - all crates but those that need `unsafe` forbid it;
 //! - the modules of a crate make no circle: among modules that stand side by side,
 //!   whatever is used from one to another goes one way;
 //! - manifests say what crates.io wants to know, and name no library of their own;
@@ -21,6 +22,7 @@ mod manifests;
 mod names;
 mod sizes;
 mod tree;
+mod unsafety;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -38,6 +40,8 @@ pub use manifests::manifest;
 pub use names::{names, words};
 /// What is too large in a file.
 pub use sizes::sizes;
+/// Whether a crate forbids `unsafe`, as all but a few do.
+pub use unsafety::unsafety;
 
 /// All findings in the workspace at `root`, in order.
 ///
@@ -65,6 +69,11 @@ pub fn findings(root: &Path) -> io::Result<BTreeSet<String>> {
                 continue;
             }
             let name = package.strip_prefix(root).unwrap_or(&package).display().to_string();
+            for root in ["src/lib.rs", "src/main.rs"].map(|file| package.join(file)) {
+                if root.exists() {
+                    found.extend(unsafety(&name, &std::fs::read_to_string(root)?));
+                }
+            }
             found.extend(circles(&name, &package)?);
             found.extend(manifest(&name, &std::fs::read_to_string(manifest_file)?));
         }

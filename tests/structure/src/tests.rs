@@ -19,6 +19,13 @@ fn allowed_lints_are_found() {
 }
 
 #[test]
+fn crates_that_allow_unsafe_are_found() {
+    assert_eq!(unsafety("crates/x", "//! x\n"), Some("unsafe: crates/x does not forbid it".into()));
+    assert_eq!(unsafety("crates/x", "//! x\n#![forbid(unsafe_code)]\n"), None);
+    assert_eq!(unsafety("crates/device", "//! x\n"), None);
+}
+
+#[test]
 fn manifests_are_read() {
     assert!(manifest("x", "[package]\npublish = false\n").is_empty());
     let found =

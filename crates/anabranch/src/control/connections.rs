@@ -4,6 +4,9 @@ use crate::{Connection, TcpInfo, TcpState};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// The threshold as long as nothing has set it, at least: the largest window.
+const NEVER_SET: u32 = 1 << 30;
+
 /// The connections, for programs. Times are in milliseconds, sizes in bytes.
 pub(super) fn json(connections: &[Connection]) -> Value {
     let mut all: Vec<&Connection> = connections.iter().collect();
@@ -31,7 +34,7 @@ fn one(connection: &Connection) -> Value {
         "path_mss": info.path_mss,
         "peer_mss": info.peer_mss,
         "congestion_window": info.cwnd,
-        "slow_start_threshold": (info.ssthresh < u32::MAX).then_some(info.ssthresh),
+        "slow_start_threshold": (info.ssthresh < NEVER_SET).then_some(info.ssthresh),
         "send_window": info.send_window,
         "receive_window": info.receive_window,
         "window_shifts": [info.send_shift, info.receive_shift],

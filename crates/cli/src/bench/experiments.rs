@@ -345,7 +345,10 @@ fn threads(text: &str) -> Result<RangeInclusive<usize>, String> {
     let most = most.trim_start_matches('.');
     match (least.trim().parse(), most.trim().parse()) {
         (Ok(least), Ok(most)) if 1 <= least && least <= most && most <= 256 => Ok(least..=most),
-        _ => Err("write a number like 2, or the least and the most like 2-16".to_owned()),
+        _ => {
+            Err("write a number like 2, or the least and the most like 2-16, 256 at most"
+                .to_owned())
+        }
     }
 }
 

@@ -172,7 +172,15 @@ impl Args {
         load: &Load,
         client: Client<'_>,
     ) -> Result<Row, Failure> {
-        let wrong = |error: lab::Error| Failure::failed(format!("{server}: {error}"));
+        let wrong = |error: lab::Error| {
+            let mend = match &error {
+                lab::Error::System(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                    ": start the server, or name the one that runs"
+                }
+                _ => "",
+            };
+            Failure::failed(format!("{server}: {error}{mend}"))
+        };
         let outcome = match (self.httperf, client.address) {
             (false, _) => http::run(load, client.connect).map_err(wrong)?,
             (true, Some(address)) => httperf::run(load, address)?,

@@ -12,7 +12,7 @@ use lab::notebook::case;
 use lab::notebook::execute::{Progress, execute, seconds};
 use lab::notebook::experiment::Experiment;
 use lab::notebook::folder::{Folder, default_name, read as read_folder};
-use lab::notebook::record::{Key, Record, Setting};
+use lab::notebook::record::{Data, Key, Record, Setting};
 use lab::notebook::session::{Session, Shard};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -170,6 +170,14 @@ pub fn resume(path: &Path) -> Result<(), Failure> {
     go_on(folder, &contents.session, contents.records)
 }
 
+/// Is anything left to be measured? What is simulated and computed is the same on a busy machine.
+fn measures(session: &Session, records: &[Record]) -> Result<bool, Failure> {
+    let done: BTreeSet<Key> = records.iter().map(Record::key).collect();
+    let runs = session.runs().map_err(Failure::refused)?;
+    let left = runs.iter().filter(|run| !done.contains(&session.key(run)));
+    Ok(left.map(|run| run.data).any(|data| matches!(data, Data::Measured | Data::Predicted)))
+}
+
 /// Makes the runs that are not done, and says what they gave.
 fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<(), Failure> {
     // By its name, wherever it lies: the words are to be said again elsewhere.
@@ -178,7 +186,7 @@ fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<
     let command = format!("anabranch {}", words.join(" "));
     let setting = Setting::here(env!("ANABRANCH_COMMIT"), &command);
     let bar = progress::bar(0, "{bar:30} {pos}/{len} runs  {elapsed}  {msg}");
-    let watch = Watch::start();
+    let watch = measures(session, &records)?.then(Watch::start);
     let summary =
         execute(&mut folder, session, records, &setting, &Servers, &mut |at: Progress<'_>| {
             bar.set_length(at.total as u64);
@@ -186,7 +194,9 @@ fn go_on(mut folder: Folder, session: &Session, records: Vec<Record>) -> Result<
             bar.set_message(format!("{:.0} min left  {}", (at.left_s / 60.0).ceil(), at.what));
         });
     bar.finish_and_clear();
-    watch.end();
+    if let Some(watch) = watch {
+        watch.end();
+    }
     let summary = summary.map_err(failure)?;
     if summary.failed > 0 {
         tell(format_args!(

@@ -123,9 +123,9 @@ pub fn sweep(network: &Network, solved: &[Solved]) -> String {
     header.extend(network.classes()[..shown].iter().map(|class| format!("{} µs", class.name)));
     let rows = solved.iter().map(|one| {
         let solution = &one.solution;
-        let mut row = match open {
-            true => vec![number(one.rate_per_s)],
-            false => {
+        let mut row = match one.rate_per_s {
+            Some(rate) => vec![number(rate)],
+            None => {
                 let customers: f64 = one.populations.iter().map(|n| f64::from(*n)).sum();
                 vec![thousands(customers), number(solution.throughput_per_s)]
             }

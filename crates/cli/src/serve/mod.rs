@@ -50,7 +50,7 @@ Examples:
 While it runs, `anabranch ss` shows its connections to its owner and to root, `anabranch
 top` what its threads do, and `anabranch capture` what passes.
 
-SIGINT (Ctrl-C) and SIGTERM end it: it resets what is still open, prints a summary,
+SIGINT (Ctrl-C), SIGTERM and SIGHUP end it: it resets what is still open, prints a summary,
 writes the statistics and removes the device. SIGUSR1 writes the statistics now, or
 without --stats-json prints the summary.
 

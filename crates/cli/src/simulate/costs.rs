@@ -47,6 +47,14 @@ pub struct Charged {
 }
 
 impl Given {
+    /// The file that they are read from, and the option that it is of.
+    pub fn file(&self) -> (&'static str, Option<PathBuf>) {
+        match &self.costs {
+            Some(name) => ("--costs", Some(name.into())),
+            None => ("--calibration", self.calibration.clone().or_else(default_path)),
+        }
+    }
+
     /// The scenarios, with their costs.
     ///
     /// # Errors

@@ -11,12 +11,14 @@ mod scratch;
 mod socks;
 mod tally;
 
+use crate::choices::check_one;
 use crate::failure::Failure;
 use crate::say::say;
 use crate::serve::organization_names;
 use crate::serve::tcp::{keep_alive, keepalive};
 use anabranch::device::tun;
 use anabranch::netstack::{Limits, Rates, TcpSession, UdpSession};
+use anabranch::organization::Choice;
 use anabranch::{Cidr, DropReason, Netstack, Organization, Prefix, Stack, TcpConfig, unit};
 use device::Counts;
 use dns::Dns;
@@ -96,8 +98,8 @@ pub struct Args {
     /// [default: own where the organization has them]
     #[arg(long, value_name = "WHICH", value_enum)]
     pub threads: Option<Threads>,
-    /// Microseconds for which a thread of the stack that has nothing to do looks on before it sleeps
-    /// [default: up to 100, as long as that pays]
+    /// Microseconds for which a thread of the stack that has nothing to do looks on before it
+    /// sleeps: uniprocessor, processor-per-connection [default: up to 100, as long as that pays]
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub busy_poll: Option<u32>,
     /// Mbit/s that a connection or a UDP session may take each way; without, as much as it can
@@ -193,6 +195,9 @@ impl Way {
 /// [`Failure`]; nothing is left behind then.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let threads = args.threads()?;
+    if args.busy_poll.is_some() {
+        check_one(Choice::BusyPoll, std::slice::from_ref(&args.organization))?;
+    }
     descriptors::raise();
     let mut runtime = match threads {
         // It waits for signals alone.

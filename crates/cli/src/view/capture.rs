@@ -19,6 +19,7 @@ Examples:
 
 Filters have tcpdump's words: host, net, port, portrange (with src or dst before them), ip,
 ip6, arp, tcp, udp, icmp, icmp6, inbound, outbound, less, greater, and, or, not, brackets.
+Options stand before them.
 Packets are as the devices have them: large ones may stand for several segments.
 
 The server does not wait for the capture: what finds no room is dropped, and the number is
@@ -53,6 +54,12 @@ pub struct Args {
 /// [`Failure`] if there is no such server, if the filter makes no sense, and if the file
 /// cannot be written.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    // What stands behind a filter's first word is the filter's, also if it begins like an option.
+    if let Some(option) = args.filter.iter().find(|word| word.starts_with('-')) {
+        return Err(Failure::refused(format!(
+            "`{option}` is no word of a filter: options stand before the filter"
+        )));
+    }
     let filter = args.filter.join(" ");
     filter.parse::<Filter>().map_err(Failure::refused)?;
     let to = To::new(args.write.as_deref())?;

@@ -105,7 +105,8 @@ impl FromStr for Spec {
             given.push(name);
             let error = |name, example| SpecError::Value { name, value: value.into(), example };
             let chance = |name| probability(value).ok_or(error(name, "a share like 2% or 0.02"));
-            let time = |name| duration(value).ok_or(error(name, "a time like 5ms"));
+            let time =
+                |name| duration(value).ok_or(error(name, "a time like 5ms, an hour at most"));
             match name {
                 "loss" => spec.loss = chance("loss")?,
                 "reorder" => spec.reorder = chance("reorder")?,

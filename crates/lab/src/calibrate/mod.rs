@@ -1,5 +1,5 @@
 //! What things cost on this machine: measures what `planner::Calibration` holds,
-//! in about three minutes on a machine with two processors.
+//! in about four minutes on a machine with two processors.
 //!
 //! Four parts, from the small to the whole: costs by themselves
 //! (`primitives`), what an operation takes in each layer (`layers`) and over IPv6 (`families`), and

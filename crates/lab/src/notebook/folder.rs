@@ -209,7 +209,12 @@ impl Folder {
 /// If it cannot be written; what was in it stays, then.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
     replace(path, bytes).map_err(|error| {
-        cannot("write", path, &error, "free some room, or name a folder that can be written")
+        let mend = match error.kind() {
+            io::ErrorKind::IsADirectory => "name a file",
+            io::ErrorKind::StorageFull => "free some room, or name a folder elsewhere",
+            _ => "name a folder that can be written",
+        };
+        cannot("write", path, &error, mend)
     })
 }
 
@@ -249,18 +254,15 @@ pub fn read(path: &Path) -> Result<Contents, Trouble> {
             path.display()
         )));
     }
-    let malformed = |file: &Path, line: usize, what: String| {
-        Trouble::Folder(format!("{}, line {line}: {what}: mend or remove it", file.display()))
+    let malformed = |line: usize, what: String| {
+        let mend = "mend it, or run the experiment anew in another folder";
+        Trouble::Folder(format!("{}, line {line}: {what}: {mend}", file.display()))
     };
     let manifest: Manifest = serde_json::from_str(&text(&file)?)
-        .map_err(|error| malformed(&file, error.line(), error.to_string()))?;
+        .map_err(|error| malformed(error.line(), error.to_string()))?;
     if manifest.version != VERSION {
         let version = manifest.version;
-        return Err(malformed(
-            &file,
-            1,
-            format!("version {version}, and this program has {VERSION}"),
-        ));
+        return Err(malformed(1, format!("version {version}, and this program has {VERSION}")));
     }
     let mut experiments = Vec::new();
     for name in &manifest.experiments {
@@ -273,17 +275,23 @@ pub fn read(path: &Path) -> Result<Contents, Trouble> {
     let (index, of) = manifest.shard;
     let shard = Shard { index: index.max(1), of: of.max(1) };
     let session = Session { experiments, full: manifest.full, seed: manifest.seed, shard };
-    let file = path.join(SAMPLES);
-    let text = text(&file)?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut records = Vec::new();
-    for (n, line) in whole.lines().enumerate() {
-        let record = serde_json::from_str(line)
-            .map_err(|error| malformed(&file, n + 1, format!("no sample: {error}")))?;
-        records.push(record);
-    }
+    let records = read_samples(&path.join(SAMPLES))?;
     let needed = read_needed(path)?;
     Ok(Contents { session, records, needed })
+}
+
+fn read_samples(file: &Path) -> Result<Vec<Record>, Trouble> {
+    let text = text(file)?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let parse = |(n, line): (usize, &str)| {
+        serde_json::from_str(line).map_err(|error| {
+            let (file, n) = (file.display(), n + 1);
+            Trouble::Folder(format!(
+                "{file}, line {n}: no sample: {error}: remove the line, and `anabranch lab resume` makes the run again"
+            ))
+        })
+    };
+    whole.lines().enumerate().map(parse).collect()
 }
 
 /// Keeps what a search over the costs found in a folder.

@@ -359,14 +359,19 @@ impl BenchPlan {
     pub fn check(&self) -> Result<(), Error> {
         let no = |what: String| Err(Error::Plan(what));
         check_names(&self.organizations)?;
-        if self.organizations.is_empty() || self.processors == 0 || self.repeat == 0 {
-            return no("organizations, processors and repeat must be at least 1".to_owned());
+        let counts = [
+            ("organizations", self.organizations.len()),
+            ("processors", self.processors),
+            ("repeat", self.repeat),
+        ];
+        if let Some((name, _)) = counts.into_iter().find(|(_, count)| *count == 0) {
+            return no(format!("{name} must be at least 1"));
         }
-        if self.connections == 0 || self.connections > MAX_CONNECTIONS || self.active() == 0 {
-            return no(format!("connections must be from 1 to {MAX_CONNECTIONS}, active from 1"));
+        if !(1..=MAX_CONNECTIONS).contains(&self.connections) {
+            return no(format!("connections must be from 1 to {MAX_CONNECTIONS}"));
         }
-        if self.active.is_some_and(|active| active > self.connections) {
-            return no(format!("active must be at most the {} connections", self.connections));
+        if self.active.is_some_and(|active| !(1..=self.connections).contains(&active)) {
+            return no(format!("active must be from 1 to the {} connections", self.connections));
         }
         let least = if self.family == Family::V6 { wire::ipv6::MIN_MTU } else { 73 };
         if !(least..=65535).contains(&self.mtu) {

@@ -156,6 +156,15 @@ impl Scenario {
     /// # Errors
     /// An [`Error`] of one line, with values that are possible.
     pub fn check(&self) -> Result<(), Error> {
+        self.check_asked()?;
+        self.costs.check()
+    }
+
+    /// Checks all but the costs, which may have to be found first.
+    ///
+    /// # Errors
+    /// As [`check`](Scenario::check).
+    pub fn check_asked(&self) -> Result<(), Error> {
         let asked = |message: String| Err(Error::Asked(message));
         let Some(entry) = catalog::find(&self.organization) else {
             let names: Vec<_> = catalog::CATALOG.iter().map(|entry| entry.name).collect();
@@ -195,8 +204,7 @@ impl Scenario {
             return asked(format!("{queues} queues of the device: give {needed} to {most}"));
         }
         self.check_numbers()?;
-        self.arrivals.check()?;
-        self.costs.check()
+        self.arrivals.check()
     }
 
     fn check_numbers(&self) -> Result<(), Error> {

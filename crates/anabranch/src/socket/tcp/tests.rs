@@ -64,7 +64,7 @@ impl Receiver {
         slice.append(&(seq..seq + len).map(byte_of).collect::<Vec<_>>());
         self.tcb.input(&header(Flags::ACK, seq, self.ours), Parts::from_iter([slice]), self.now);
         self.acknowledge();
-        let held = self.tcb.info().footprint + self.socket.state.lock().unread.footprint();
+        let held = self.tcb.footprint() + self.socket.state.lock().unread.footprint();
         assert!(held <= 2 * LIMIT + BLOCKS, "{held} bytes of memory after {seq}");
     }
 

@@ -76,7 +76,17 @@ pub(super) struct Outcome {
 /// [`Failure`]: without the right to namespaces and TAP devices, or if a connection fails.
 pub(super) fn run(sender: Sender, path: Path, seconds: f64, seed: u64) -> Result<Outcome, Failure> {
     let time = Duration::from_secs_f64(seconds);
-    namespace::in_private(|| receive(sender, path, time, seed)).map_err(Failure::refused)?
+    namespace::in_private(|| receive(sender, path, time, seed)).map_err(no_namespace)?
+}
+
+/// What somebody without rights is told, for whom a thread of several can have no namespace.
+pub(super) fn no_namespace(error: namespace::Error) -> Failure {
+    match error {
+        namespace::Error::Threads => Failure::refused(
+            "the box stands between two private networks, which only root may have: run it by sudo",
+        ),
+        error => Failure::refused(error),
+    }
 }
 
 pub(super) fn wrong(what: &str) -> impl FnOnce(io::Error) -> Failure + '_ {
@@ -99,7 +109,7 @@ fn receive(sender: Sender, path: Path, time: Duration, seed: u64) -> Result<Outc
         let sent = match sender {
             Sender::Ours => send_ours(path, right, time, seed),
             Sender::Linux => namespace::in_private(|| send_linux(path, right, time, seed))
-                .map_err(Failure::refused)
+                .map_err(no_namespace)
                 .and_then(|sent| sent),
         };
         if sent.is_err() {

@@ -1,6 +1,6 @@
 //! Several senders at the same time over one path.
 
-use super::cell::{Path, RECEIVER, Sender, connect_by_cubic, open, wrong};
+use super::cell::{Path, RECEIVER, Sender, connect_by_cubic, no_namespace, open, wrong};
 use super::middle::Middle;
 use crate::failure::Failure;
 use anabranch::{Stack, TcpStream};
@@ -107,7 +107,7 @@ impl Flow<'_> {
                 self.begins(open("ana-from", self.address())?, hand_on, go)?;
                 self.send_linux()
             })
-            .map_err(Failure::refused)
+            .map_err(no_namespace)
             .and_then(|sent| sent),
         }
     }
@@ -160,7 +160,7 @@ pub(super) fn share(
     times: Times,
     seed: u64,
 ) -> Result<Vec<f64>, Failure> {
-    namespace::in_private(|| receive(senders, path, times, seed)).map_err(Failure::refused)?
+    namespace::in_private(|| receive(senders, path, times, seed)).map_err(no_namespace)?
 }
 
 /// In the receiver's namespace.

@@ -21,6 +21,12 @@ fn all_paths_are_48() {
 }
 
 #[test]
+fn who_has_no_rights_is_told_what_it_takes() {
+    let line = cell::no_namespace(device::namespace::Error::Threads).to_string();
+    assert!(line.contains("run it by sudo") && !line.contains("threads"), "{line}");
+}
+
+#[test]
 fn a_long_path_has_more_time_unless_somebody_says_how_much() {
     let path = |rtt| Path { loss: 1.0, rtt, reorder: 0.0, rate: 1_000_000 };
     let args = |words: &[&str]| Command::try_parse_from(words).expect("words").args;

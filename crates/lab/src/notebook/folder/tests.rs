@@ -93,9 +93,15 @@ fn a_malformed_file_is_named_with_its_line() {
     drop(folder);
     let error = read(place.path()).expect_err("malformed").to_string();
     assert!(error.contains("samples.jsonl, line 2: "), "{error}");
+    // Not the file, with all that was measured.
+    assert!(error.contains("remove the line"), "{error}");
     fs::write(place.path().join(MANIFEST), "{\"version\": 9}").expect("room");
     let error = read(place.path()).expect_err("malformed").to_string();
     assert!(error.contains("manifest.json, line 1: "), "{error}");
+    // Without it there would be no results any more.
+    assert!(!error.contains("remove"), "{error}");
+    let error = super::write(place.path(), b"page").expect_err("no file").to_string();
+    assert!(error.contains("name a file") && !error.contains("room"), "{error}");
 }
 
 /// Before, a new file took the name: a link was lost, and so was a device (`/dev/null`, where root wrote a

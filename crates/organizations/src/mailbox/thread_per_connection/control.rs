@@ -56,7 +56,7 @@ impl<A: Application + 'static> ControlThread<A> {
             let mut mail = self.owner.drain_mailbox();
             let now = self.owner.now();
             let is_short = self.is_short_of_threads(now);
-            self.owner.domain.set_refusal(is_short.then_some(super::NO_THREAD));
+            self.owner.domain.set_refusal(is_short.then(|| self.table.refusal()));
             while let Some(message) = self.owner.inbox.messages.pop_front() {
                 self.handle_message(message, now);
             }
@@ -182,7 +182,8 @@ impl<A: Application + 'static> ControlThread<A> {
                 }
                 Err(_) => {
                     self.short = Some((now, self.table.live()));
-                    self.refuse(connection, ConnectError::Refused(super::NO_THREAD), now);
+                    let why = ConnectError::Refused(self.table.refusal());
+                    self.refuse(connection, why, now);
                 }
             }
         }

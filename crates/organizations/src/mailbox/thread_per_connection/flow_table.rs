@@ -1,6 +1,7 @@
 //! Which connections have a thread, and which thread: the table of the packet
 //! filter, and the units that have been given out.
 
+use super::{ENOUGH_THREADS, NO_THREAD};
 use crate::mailbox::{Mailbox, Message};
 use crate::runtime::system_threads;
 use net::hash::{Keyed, Purpose};
@@ -203,6 +204,11 @@ impl<A: Application> FlowTable<A> {
     /// Are there as many threads as there may be?
     pub(super) fn is_full(&self) -> bool {
         self.live() >= self.limit || LIVE.load(Ordering::Relaxed) >= self.system
+    }
+
+    /// Why there is no thread for one more.
+    pub(super) fn refusal(&self) -> &'static str {
+        if self.live() >= self.limit { ENOUGH_THREADS } else { NO_THREAD }
     }
 
     /// How many units have a connection or socket.

@@ -61,6 +61,9 @@ use std::time::Duration;
 /// Why a connection is not opened when the system gives no thread for it.
 pub const NO_THREAD: &str = "the system gives no more threads: raise ulimit -u, kernel.threads-max or vm.max_map_count, or choose virtual-processors";
 
+/// Why it is not opened when there are as many as were allowed.
+pub const ENOUGH_THREADS: &str = "all threads for connections that there may be (max_threads) are taken: allow more, 0 for as many as the system gives, or choose virtual-processors";
+
 /// All connections, as others reach them.
 struct Connections<A: Application> {
     shared: Arc<Shared>,
