@@ -113,6 +113,14 @@ struct Waiting {
     protocol: u8,
 }
 
+/// What a fragment takes beside its blocks, bytes.
+const FRAGMENT: usize = 256;
+
+/// Bytes of memory that a fragment holds.
+fn footprint(packet: &Packet) -> usize {
+    packet.parts().iter().map(|part| part.footprint()).sum::<usize>() + FRAGMENT
+}
+
 /// The datagrams that wait for fragments.
 pub struct Reassembly {
     max_bytes: usize,
@@ -186,7 +194,8 @@ impl Reassembly {
             counters.drop(DropReason::FragmentBad);
             return None;
         }
-        let footprint = packet.parts().iter().map(|p| p.footprint()).sum::<usize>() + 256;
+        let packet = self.slim(packet);
+        let footprint = footprint(&packet);
         if !self.make_room(&key, footprint, now, counters) {
             counters.drop(DropReason::FragmentLimit);
             return None;
@@ -209,6 +218,18 @@ impl Reassembly {
             }
             Added::Completes(last) => Some(self.complete(piece, last)),
         }
+    }
+
+    /// The fragment with no more memory than it needs, once half of what there may be is in use: where
+    /// nothing is copied on the way, each fragment holds the block of its whole datagram.
+    fn slim(&self, packet: Packet) -> Packet {
+        let held = footprint(&packet);
+        if self.bytes + held <= self.max_bytes / 2 || held <= 4 * (packet.len() + FRAGMENT) {
+            return packet;
+        }
+        let mut slim = Packet::copy_of(&packet.slices().flatten().copied().collect::<Vec<u8>>());
+        *slim.meta_mut() = *packet.meta();
+        slim
     }
 
     /// Finds or makes the entry of `key` with room for `footprint` more bytes,

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 use wire::{checksum, ipv4, protocol, udp};
 
+mod one_block;
 mod owned;
 mod raw;
 mod rejected;
