@@ -13,18 +13,36 @@ use tokio::sync::Semaphore;
 const LARGEST: usize = 65536;
 /// Connections that `dial` has at a time; more are refused with EAGAIN.
 const MOST_DIALED: usize = 4096;
+/// Ports below are those of services, and not of who asks them.
+const RESERVED: u16 = 1024;
 
-/// Sends each datagram back (RFC 862).
+/// May what comes from this port be answered on our `own`? A service that answers whatever it is sent, as echo on
+/// another host, would be answered for ever; and one datagram, whose sender anybody can make up, is enough to have two
+/// of them begin.
+fn is_answered(from: SocketAddr, own: u16) -> bool {
+    from.port() >= RESERVED && from.port() != own
+}
+
+/// Is it what `dial` answers? That is not answered, for the same reason.
+fn is_answer(datagram: &[u8]) -> bool {
+    datagram.starts_with(b"ok ") || datagram.starts_with(b"err ")
+}
+
+/// Sends each datagram back (RFC 862), but for those of other services.
 ///
 /// # Errors
 /// When the socket is gone.
 pub async fn echo(socket: Datagrams, at: &Context) -> io::Result<()> {
-    let tally = &at.tally;
+    let (tally, own) = (&at.tally, socket.port()?);
     let mut buffer = vec![0; LARGEST];
     loop {
         let (n, from) = socket.recv_from(&mut buffer).await?;
         Tally::add(&tally.served, 1);
         Tally::add(&tally.bytes_in, n);
+        if !is_answered(from, own) {
+            Tally::add(&tally.errors, 1);
+            continue;
+        }
         match socket.send_to(&buffer[..n], from).await {
             Ok(n) => Tally::add(&tally.bytes_out, n),
             Err(_) => Tally::add(&tally.errors, 1),
@@ -33,18 +51,23 @@ pub async fn echo(socket: Datagrams, at: &Context) -> io::Result<()> {
 }
 
 /// Takes datagrams `HOST PORT`, an address or a name, and connects there: once connected it answers
-/// `ok PORT`, writes `hello\n` and echoes; on failure it answers `err PORT NAME`.
+/// `ok PORT`, writes `hello\n` and echoes; on failure it answers `err PORT NAME`. What comes from other services, or is
+/// such an answer itself, it does not answer.
 ///
 /// # Errors
 /// When the socket is gone.
 pub async fn dial(socket: Datagrams, at: &Context) -> io::Result<()> {
     let Context { net, tally, .. } = at;
-    let socket = Arc::new(socket);
+    let (own, socket) = (socket.port()?, Arc::new(socket));
     let free = Arc::new(Semaphore::new(MOST_DIALED));
     let mut buffer = vec![0; LARGEST];
     loop {
         let (n, from) = socket.recv_from(&mut buffer).await?;
         Tally::add(&tally.served, 1);
+        if !is_answered(from, own) || is_answer(&buffer[..n]) {
+            Tally::add(&tally.errors, 1);
+            continue;
+        }
         let answer = match (parse(&buffer[..n]), free.clone().try_acquire_owned()) {
             (None, _) => "err 0 EINVAL".into(),
             (Some((_, port)), Err(_)) => format!("err {port} EAGAIN"),

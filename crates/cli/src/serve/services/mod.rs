@@ -111,13 +111,15 @@ pub static SERVICES: &[Service] = &[
     },
     Service {
         name: "udp-echo",
-        help: "UDP: sends each datagram back (RFC 862)",
+        help: "UDP: sends each datagram back (RFC 862), but for those from ports below 1024 or its \
+               own, where other services are",
         handler: udp!(datagrams::echo),
     },
     Service {
         name: "udp-dial",
         help: "UDP: a datagram `HOST PORT` makes the stack connect there by TCP; it answers \
-               `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`",
+               `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`; what comes from \
+               ports below 1024 or its own it ignores",
         handler: udp!(datagrams::dial),
     },
 ];

@@ -142,6 +142,17 @@ impl Stream {
 }
 
 impl Datagrams {
+    /// The port that it is bound to.
+    ///
+    /// # Errors
+    /// With the kernel, those of getsockname(2).
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(match self {
+            Datagrams::Stack(socket) => socket.local_addr()?.port(),
+            Datagrams::Kernel(socket) => socket.local_addr()?.port(),
+        })
+    }
+
     /// The next datagram, and where it came from.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 use super::*;
 use crate::link::{Opened, Peer, Request, between_stacks};
 use crate::serve::tcp::server_config;
-use anabranch::{Builder, Clock, Stack, TcpListener, TcpStream, VirtualTime};
+use anabranch::{Builder, Clock, Stack, TcpListener, TcpStream, UdpSocket, VirtualTime};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -115,4 +115,38 @@ fn a_site_is_full_while_connections_hold_all_memory() {
         }
         assert_eq!(at.is_full(), full);
     }
+}
+
+/// Before, one datagram in the name of another such service went to and fro between the two for ever.
+#[test]
+fn services_do_not_answer_services() {
+    let (server, client) = hosts(VirtualTime::start(), |server| server);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let asked = Services(vec![(find("udp-echo"), 2007), (find("udp-dial"), 2008)]);
+    let net = Net::Stack(server.clone());
+    runtime.block_on(bind(&net, &asked, None, HttpThreads::Pool)).expect("bound");
+    for (to, sent, answer) in [(2007, "x", "x"), (2008, "x", "err 0 EINVAL")] {
+        let socket = |port: u16| {
+            let socket = UdpSocket::bind(&client, ("10.0.0.2", port)).expect("bind");
+            socket.connect(("10.0.0.1", to)).expect("connected");
+            socket
+        };
+        let (reserved, alike, user) = (socket(7), socket(to), socket(0));
+        user.set_read_timeout(Some(PATIENCE)).expect("set");
+        let mut unanswered = vec![(&reserved, "a"), (&alike, "b")];
+        if to == 2008 {
+            unanswered.extend([(&user, "ok 80"), (&user, "err 80 ECONNREFUSED")]);
+        }
+        unanswered.iter().for_each(|(from, text)| drop(from.send(text.as_bytes()).expect("sent")));
+        user.send(sent.as_bytes()).expect("sent");
+        // What comes is taken in order: there was no other answer before.
+        let mut back = [0; 100];
+        let n = user.recv(&mut back).expect("an answer");
+        assert_eq!(std::str::from_utf8(&back[..n]), Ok(answer));
+        for other in [&reserved, &alike, &user] {
+            other.set_nonblocking(true).expect("set");
+            assert_eq!(other.recv(&mut back).map_err(|e| e.kind()), Err(io::ErrorKind::WouldBlock));
+        }
+    }
+    runtime.shutdown_background();
 }
