@@ -1,6 +1,7 @@
 //! What services stand on: sockets of the stack, or of the kernel, that the same services may
 //! be compared on both.
 
+use crate::http::GiveUp;
 use crate::serve::tcp::keep_alive;
 use anabranch::Stack;
 use anabranch::tokio as stack;
@@ -137,6 +138,15 @@ impl Stream {
         match self {
             Stream::Stack(stream) => stream.set_nodelay(nodelay),
             Stream::Kernel(stream) => stream.set_nodelay(nodelay),
+        }
+    }
+}
+
+impl GiveUp for Stream {
+    fn give_up(&self) {
+        match self {
+            Stream::Stack(stream) => stream.give_up(),
+            Stream::Kernel(stream) => stream.give_up(),
         }
     }
 }

@@ -107,6 +107,8 @@ fn a_site_is_full_while_connections_hold_all_memory() {
         let listener = TcpListener::bind(&server, "10.0.0.1:80").expect("bind");
         let _idle = TcpStream::connect(&client, "10.0.0.1:80").expect("connect");
         let (mut held, _) = listener.accept().expect("accept");
+        // What is sent now is held, since nothing acknowledges it.
+        client.host().remove_address("10.0.0.2".parse().expect("an address")).expect("removed");
         assert!(held.write(&[0; 1 << 18]).expect("write") > 64 << 10);
         let give_up = std::time::Instant::now() + PATIENCE;
         while server.memory() <= 64 << 10 {
@@ -114,6 +116,44 @@ fn a_site_is_full_while_connections_hold_all_memory() {
             std::thread::yield_now();
         }
         assert_eq!(at.is_full(), full);
+    }
+}
+
+/// Before, what they had been sent was held for another minute, while others were still refused; and of other
+/// services than the web server it was held for good.
+#[test]
+fn clients_that_take_nothing_hold_nothing_once_they_are_given_up() {
+    let place = tempfile::tempdir().expect("a directory");
+    fs::write(place.path().join("large"), vec![0; 4 << 20]).expect("written");
+    let root = Arc::new(Directory::open(place.path()).expect("open"));
+    for (name, request) in [("http", "GET /large HTTP/1.0\r\n\r\n"), ("tcp-chargen", "")] {
+        // Whoever is there holds all the memory.
+        let (server, client) = hosts(VirtualTime::start(), |builder| builder.memory(1));
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+        let (net, asked) = (Net::Stack(server.clone()), Services(vec![(find(name), 80)]));
+        let bound = bind(&net, &asked, Some(&root), HttpThreads::Pool);
+        let tallies = runtime.block_on(bound).expect("bound");
+        let mut silent = TcpStream::connect(&client, "10.0.0.1:80").expect("connect");
+        silent.write_all(request.as_bytes()).expect("write");
+        let give_up = std::time::Instant::now() + PATIENCE;
+        let told = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed) > 0;
+        // Without a moment's rest for the runtime, whose time goes on then.
+        while !told(&tallies[0].2.bytes_out) {
+            assert!(std::time::Instant::now() < give_up, "{name} answers");
+            runtime.block_on(async { tokio::task::yield_now().await });
+        }
+        let is_over = || told(&tallies[0].2.errors) && server.connections(PATIENCE).is_empty();
+        while !is_over() {
+            assert!(
+                std::time::Instant::now() < give_up,
+                "{name}: {:?}",
+                server.connections(PATIENCE)
+            );
+            runtime.block_on(async { tokio::time::sleep(Duration::from_secs(1)).await });
+        }
+        // Units tell of that not by the byte.
+        assert!(server.memory() < 8192, "{name}: {}", server.memory());
     }
 }
 
