@@ -1,18 +1,21 @@
 //! UDP echo, and `dial`: a datagram makes the stack connect somewhere.
 
 use super::net::Datagrams;
-use super::{Context, Net, streams};
+use super::streams::{self, Stream};
+use super::{Context, Net};
 use crate::tally::Tally;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 
 /// Bytes of the largest datagram.
 const LARGEST: usize = 65536;
 /// Connections that `dial` has at a time; more are refused with EAGAIN.
 const MOST_DIALED: usize = 4096;
+/// What `dial` writes first.
+const HELLO: &[u8] = b"hello\n";
 /// Ports below are those of services, and not of who asks them.
 const RESERVED: u16 = 1024;
 
@@ -51,8 +54,8 @@ pub async fn echo(socket: Datagrams, at: &Context) -> io::Result<()> {
 }
 
 /// Takes datagrams `HOST PORT`, an address or a name, and connects there: once connected it answers
-/// `ok PORT`, writes `hello\n` and echoes; on failure it answers `err PORT NAME`. What comes from other services, or is
-/// such an answer itself, it does not answer.
+/// `ok PORT`, writes `hello\n` and echoes; on failure, and if that is this host, it answers `err PORT NAME`. What comes
+/// from other services, or is such an answer itself, it does not answer.
 ///
 /// # Errors
 /// When the socket is gone.
@@ -111,7 +114,12 @@ async fn connect(
     tally: &Tally,
 ) -> io::Result<()> {
     let (host, port) = target;
-    let mut stream = match net.connect(&host, port).await {
+    let connected = net.connect(&host, port).await.and_then(|stream| match stream.is_to_itself() {
+        // One of our services and we would answer each other for ever.
+        true => Err(io::ErrorKind::InvalidInput.into()),
+        false => Ok(stream),
+    });
+    let stream = match connected {
         Ok(stream) => stream,
         Err(error) => {
             let answer = format!("err {port} {}", errno_name(&error));
@@ -120,7 +128,27 @@ async fn connect(
         }
     };
     socket.send_to(format!("ok {port}").as_bytes(), from).await?;
-    stream.write_all(b"hello\n").await?;
+    converse(stream, tally).await
+}
+
+/// Says [`HELLO`], and echoes; but ends if that comes back: two that echo would go on for ever.
+async fn converse(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
+    stream.write_all(HELLO).await?;
+    let mut left = HELLO;
+    while !left.is_empty() {
+        let mut bytes = [0; HELLO.len()];
+        let n = stream.read(&mut bytes[..left.len()]).await?;
+        Tally::add(&tally.bytes_in, n);
+        let bytes = &bytes[..n];
+        left = match left.strip_prefix(bytes) {
+            Some([]) => return stream.shutdown().await,
+            _ if n == 0 => return stream.shutdown().await,
+            Some(rest) => rest,
+            None => &[],
+        };
+        stream.write_all(bytes).await?;
+        Tally::add(&tally.bytes_out, n);
+    }
     streams::echo(stream, tally).await
 }
 
@@ -150,6 +178,8 @@ fn errno_name(error: &io::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+    use tokio::io::{DuplexStream, duplex};
 
     #[test]
     fn targets() {
@@ -163,6 +193,56 @@ mod tests {
             assert_eq!(parse(bad.as_bytes()), None, "{bad}");
         }
         assert_eq!(parse(b"\xff"), None);
+    }
+
+    /// What `peer` makes of a connection of `dial`, and whether that ends after it.
+    fn converses(peer: impl AsyncFnOnce(DuplexStream)) {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let (ours, theirs) = duplex(1000);
+            let tally = Tally::default();
+            let both = async { tokio::join!(converse(ours, &tally), peer(theirs)).0 };
+            let ended = tokio::time::timeout(Duration::from_secs(60), both).await;
+            ended.expect("it ends").expect("no error");
+        });
+    }
+
+    /// Before, an echo at the other end and this one went on for ever.
+    #[test]
+    fn two_that_echo_end() {
+        converses(async |mut peer| {
+            let mut bytes = [0; 100];
+            for _ in 0..10 {
+                match peer.read(&mut bytes).await.expect("no error") {
+                    0 => return,
+                    n => peer.write_all(&bytes[..n]).await.expect("written"),
+                }
+            }
+            panic!("they go on");
+        });
+        // So they do if it comes byte by byte.
+        converses(async |mut peer| {
+            for _ in 0..HELLO.len() {
+                let byte = peer.read_u8().await.expect("a byte");
+                peer.write_u8(byte).await.expect("written");
+            }
+            peer.read_to_end(&mut Vec::new()).await.expect("an end");
+        });
+    }
+
+    #[test]
+    fn what_is_no_echo_is_echoed() {
+        for said in ["again", "\n", "hello", "help", "hello!", "x hello\n"] {
+            converses(async |mut peer| {
+                peer.read_exact(&mut [0; HELLO.len()]).await.expect("hello");
+                peer.write_all(said.as_bytes()).await.expect("written");
+                peer.shutdown().await.expect("shut");
+                let mut back = String::new();
+                peer.read_to_string(&mut back).await.expect("an end");
+                assert_eq!(back, said);
+            });
+        }
     }
 
     #[test]

@@ -124,7 +124,7 @@ pub static SERVICES: &[Service] = &[
         name: "udp-dial",
         help: "UDP: a datagram `HOST PORT` makes the stack connect there by TCP; it answers \
                `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`; what comes from \
-               ports below 1024 or its own it ignores",
+               ports below 1024 or its own it ignores, and what echoes `hello` it closes",
         handler: udp!(datagrams::dial),
     },
 ];

@@ -151,6 +151,17 @@ impl GiveUp for Stream {
     }
 }
 
+impl Stream {
+    /// Does it lead to the stack itself, where nothing but its own services is?
+    pub fn is_to_itself(&self) -> bool {
+        let Stream::Stack(stream) = self else { return false };
+        match (stream.local_addr(), stream.peer_addr()) {
+            (Ok(ours), Ok(theirs)) => ours.ip() == theirs.ip(),
+            _ => false,
+        }
+    }
+}
+
 impl Datagrams {
     /// The port that it is bound to.
     ///

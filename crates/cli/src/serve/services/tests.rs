@@ -162,10 +162,17 @@ fn clients_that_take_nothing_hold_nothing_once_they_are_given_up() {
 fn services_do_not_answer_services() {
     let (server, client) = hosts(VirtualTime::start(), |server| server);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let asked = Services(vec![(find("udp-echo"), 2007), (find("udp-dial"), 2008)]);
-    let net = Net::Stack(server.clone());
+    let asked = vec![(find("udp-echo"), 2007), (find("udp-dial"), 2008), (find("tcp-echo"), 7)];
+    let (net, asked) = (Net::Stack(server.clone()), Services(asked));
     runtime.block_on(bind(&net, &asked, None, HttpThreads::Pool)).expect("bound");
-    for (to, sent, answer) in [(2007, "x", "x"), (2008, "x", "err 0 EINVAL")] {
+    let answers = [
+        (2007, "x", "x"),
+        (2008, "x", "err 0 EINVAL"),
+        // It would be an echo that echoes.
+        (2008, "10.0.0.1 7", "err 7 EINVAL"),
+        (2008, "127.0.0.1 7", "err 7 EINVAL"),
+    ];
+    for (to, sent, answer) in answers {
         let socket = |port: u16| {
             let socket = UdpSocket::bind(&client, ("10.0.0.2", port)).expect("bind");
             socket.connect(("10.0.0.1", to)).expect("connected");
@@ -177,7 +184,9 @@ fn services_do_not_answer_services() {
         if to == 2008 {
             unanswered.extend([(&user, "ok 80"), (&user, "err 80 ECONNREFUSED")]);
         }
-        unanswered.iter().for_each(|(from, text)| drop(from.send(text.as_bytes()).expect("sent")));
+        for (from, text) in unanswered {
+            from.send(text.as_bytes()).expect("sent");
+        }
         user.send(sent.as_bytes()).expect("sent");
         // What comes is taken in order: there was no other answer before.
         let mut back = [0; 100];
