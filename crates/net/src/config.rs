@@ -175,7 +175,7 @@ pub struct Config {
     /// How many ICMP errors, answers to echo requests, and resets for closed ports may
     /// be sent a second. Each kind has a limit of its own, for all units together, which
     /// varies at random by a quarter. One address gets an eighth of it at most, one
-    /// network (/24, or /48 of IPv6) a half. So what is left of it does not show how
+    /// network (/24, or /64 of IPv6) a half. So what is left of it does not show how
     /// others were answered. What is not sent is counted
     /// ([`crate::Counters::resets_limited`] and its like).
     pub errors_per_second: u32,

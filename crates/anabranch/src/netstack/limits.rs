@@ -53,7 +53,8 @@ pub struct Limits {
     /// When there is none left, each goes on with 8 KiB each way (one segment, if that is longer): data that would
     /// wait unread beyond it is refused, and comes again. Default: what the builder says.
     pub tcp_bytes: usize,
-    /// Most UDP sessions at a time. Datagrams beyond are dropped.
+    /// Most UDP sessions at a time. Where there are so many, those of which no datagram was answered end after a twelfth
+    /// of [`Limits::idle`], to make room; datagrams that would begin more are dropped.
     pub sessions: usize,
     /// Bytes of memory that unread datagrams of one session may hold.
     pub session_bytes: usize,

@@ -44,6 +44,8 @@ pub struct SessionCounters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Expired,
+    /// Others needed its place.
+    Crowded,
     Stopped,
 }
 
@@ -72,6 +74,8 @@ struct Table {
     fresh: VecDeque<Arc<Session>>,
     acceptors: Waiters,
     closed: bool,
+    /// When one that was new found no room last, and others were looked for that could make some.
+    looked: Option<Instant>,
     /// Nobody is left who could have a session.
     over: bool,
 }
@@ -90,6 +94,9 @@ pub(crate) struct Sessions {
 
 /// Idle sessions are looked for no more often than this.
 const LOOK: Duration = Duration::from_secs(1);
+/// Where there is no room for others, those of which no datagram was answered end after this part of the time: 10 s of
+/// two minutes. One host can begin as many as there may be at once, and would shut out all others for so long.
+const UNANSWERED: u32 = 12;
 
 impl Sessions {
     pub(crate) fn new(limits: SessionLimits) -> Sessions {
@@ -139,7 +146,7 @@ impl Sessions {
                 if !flow.local.address.is_unicast() || flow.remote.port == 0 {
                     return false;
                 }
-                if table.sessions.len() >= self.limits.sessions {
+                if !self.has_room(&mut table, wakes) {
                     self.refused.fetch_add(1, Ordering::Relaxed);
                     return false;
                 }
@@ -246,29 +253,58 @@ impl Sessions {
         state.readers.take(wakes);
     }
 
+    /// Ends those sessions.
+    fn end_those(
+        &self,
+        table: &mut Table,
+        mut are: impl FnMut(&State) -> bool,
+        end: End,
+        wakes: &mut Vec<Waker>,
+    ) {
+        let those = |_: &FlowKey, session: &mut Arc<Session>| are(&session.state.lock());
+        let gone: Vec<_> = table.sessions.extract_if(those).collect();
+        for (_, session) in &gone {
+            self.end(session, end, wakes);
+        }
+        if !gone.is_empty() {
+            table.fresh.retain(|session| session.state.lock().end.is_none());
+        }
+    }
+
+    /// Is there room for one more, if need be in the place of some that nobody answers?
+    fn has_room(&self, table: &mut Table, wakes: &mut Vec<Waker>) -> bool {
+        let is_full = |table: &Table| table.sessions.len() >= self.limits.sessions;
+        if !is_full(table) {
+            return true;
+        }
+        let now = Instant::now();
+        if table.looked.is_some_and(|at| now.saturating_duration_since(at) < LOOK) {
+            return false;
+        }
+        table.looked = Some(now);
+        let most = self.limits.idle / UNANSWERED;
+        let is_unanswered = |state: &State| {
+            state.counters.datagrams_out == 0 && now.saturating_duration_since(state.last) >= most
+        };
+        self.end_those(table, is_unanswered, End::Crowded, wakes);
+        !is_full(table)
+    }
+
     /// Ends the sessions that have been idle for too long. Returns when to look again;
     /// `None`: when there is a session again.
     pub(crate) fn expire(&self, wakes: &mut Vec<Waker>) -> Option<Duration> {
         let now = Instant::now();
         let mut table = self.table.lock();
         let mut next: Option<Duration> = None;
-        let gone: Vec<_> = table
-            .sessions
-            .extract_if(|_, session| {
-                let idle = now.saturating_duration_since(session.state.lock().last);
-                let left = self.limits.idle.saturating_sub(idle);
-                if !left.is_zero() {
-                    next = Some(next.map_or(left, |next| next.min(left)));
-                }
-                left.is_zero()
-            })
-            .collect();
-        for (_, session) in &gone {
-            self.end(session, End::Expired, wakes);
-        }
-        if !gone.is_empty() {
-            table.fresh.retain(|session| session.state.lock().end.is_none());
-        }
+        let is_over = |state: &State| {
+            let idle = now.saturating_duration_since(state.last);
+            let left = self.limits.idle.saturating_sub(idle);
+            if !left.is_zero() {
+                next = Some(next.map_or(left, |next| next.min(left)));
+            }
+            left.is_zero()
+        };
+        self.end_those(&mut table, is_over, End::Expired, wakes);
         next.map(|next| next.max(LOOK))
     }
 
@@ -307,6 +343,10 @@ impl Sessions {
 fn ended(end: End, idle: Duration) -> io::Error {
     match end {
         End::Stopped => crate::error::SocketError::STOPPED.into(),
+        End::Crowded => {
+            let text = "no datagram was answered, and others needed the room";
+            io::Error::new(io::ErrorKind::TimedOut, text)
+        }
         End::Expired => {
             let text = format!("no datagram either way for {} s", idle.as_secs_f32());
             io::Error::new(io::ErrorKind::TimedOut, text)

@@ -12,6 +12,7 @@ mod range;
 
 pub use body::Body;
 pub use directory::Directory;
+pub use patient::{GiveUp, Patient};
 
 use crate::tally::Tally;
 use anabranch::tokio::{TcpListener, TcpStream};
@@ -23,7 +24,6 @@ use hyper::rt::{Sleep, Timer};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use patient::Patient;
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// much of what was written is acknowledged.
 const UNREAD: Duration = Duration::from_secs(300);
 /// How long, while others are refused for want of memory.
-const UNREAD_WHEN_FULL: Duration = PATIENCE;
+pub const UNREAD_WHEN_FULL: Duration = PATIENCE;
 /// What may be done, with uploads and without.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, PUT, POST, OPTIONS");
 const READING: HeaderValue = HeaderValue::from_static("GET, HEAD, OPTIONS");
@@ -74,7 +74,7 @@ pub async fn serve<S>(
     tally: Arc<Tally>,
 ) -> Result<(), hyper::Error>
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: AsyncRead + AsyncWrite + GiveUp + Unpin + Send + 'static,
 {
     serve_by(TokioTimer::new(), stream, site, tally).await
 }
@@ -90,7 +90,7 @@ pub async fn serve_by<S>(
     tally: Arc<Tally>,
 ) -> Result<(), hyper::Error>
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: AsyncRead + AsyncWrite + GiveUp + Unpin + Send + 'static,
 {
     let clock = timer.clone();
     let (full, times) = (site.clone(), (UNREAD_WHEN_FULL, UNREAD));

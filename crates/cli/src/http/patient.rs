@@ -9,10 +9,29 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A connection whose writes fail once none of them has got on for some time. A client that asks for a
-/// file and does not read it would otherwise have the connection, and the file, for as long as it likes. While
-/// others are refused since all memory is held, that time is shorter.
-pub(super) struct Patient<S, T, F> {
+/// A connection that can be given up.
+pub trait GiveUp {
+    /// It is reset when it is dropped, and nothing of what was written waits for the other end any more.
+    fn give_up(&self);
+}
+
+impl GiveUp for anabranch::tokio::TcpStream {
+    fn give_up(&self) {
+        // There is nothing that could be done if it is gone already.
+        let _ = self.set_linger(Some(Duration::ZERO));
+    }
+}
+
+impl GiveUp for tokio::net::TcpStream {
+    fn give_up(&self) {
+        let _ = self.set_zero_linger();
+    }
+}
+
+/// A connection whose writes fail, and that is given up, once none of them has got on for some time. A client that
+/// asks for a file and does not read it would otherwise have the connection, and the file, for as long as it likes.
+/// While others are refused since all memory is held, that time is shorter.
+pub struct Patient<S, T, F> {
     stream: S,
     timer: T,
     /// While others are refused, and else.
@@ -29,10 +48,10 @@ pub(super) struct Patient<S, T, F> {
     heard: Arc<AtomicBool>,
 }
 
-impl<S, T: Timer, F: Fn() -> bool> Patient<S, T, F> {
+impl<S: GiveUp, T: Timer, F: Fn() -> bool> Patient<S, T, F> {
     /// `stream`, with writes that may stand still for the second of two times, or the first while it `is_full`; and
     /// for no more than the first one longer.
-    pub(super) fn new(
+    pub fn new(
         stream: S,
         timer: T,
         (least, most): (Duration, Duration),
@@ -67,6 +86,8 @@ impl<S, T: Timer, F: Fn() -> bool> Patient<S, T, F> {
             let moved = std::mem::take(&mut self.moved);
             self.still = if moved { Duration::ZERO } else { self.still + self.least };
             if self.still >= self.most || (!moved && (self.is_full)()) {
+                // What it does not take would be kept for it a while longer, as after any other end.
+                self.stream.give_up();
                 let text = "the client takes nothing of what is written";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
             }
@@ -97,7 +118,7 @@ where
 
 impl<S, T, F> AsyncWrite for Patient<S, T, F>
 where
-    S: AsyncWrite + Unpin,
+    S: AsyncWrite + GiveUp + Unpin,
     T: Timer + Unpin,
     F: Fn() -> bool + Unpin,
 {

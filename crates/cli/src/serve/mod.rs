@@ -102,7 +102,8 @@ pub struct Args {
     #[command(flatten)]
     pub congestion: crate::congestion::Congestion,
     /// MiB of memory that connections may hold together, about. While they hold it all, new ones
-    /// are refused, and a client that takes nothing of its file has a minute, not five. What is read of large
+    /// are refused, and a client that takes nothing of what it is sent is reset after a minute: one of the web server
+    /// after five else, and one of another service never. What is read of large
     /// files is beside it: 64 MiB, and 64 KiB at most for each further client that takes none of its
     /// file; and the names of each directory that is on its way, once for all who take them
     /// [default: a quarter of the machine's]

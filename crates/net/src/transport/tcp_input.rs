@@ -291,13 +291,20 @@ impl Arrived<'_> {
             cx.counters.drop(DropReason::TcpNoThread);
             return self.refuse(transport, cx);
         }
-        let Some(user) = transport.incoming(listener, cx) else {
-            if transport.config.syn_cookies && cx.app.half_open_limit_reached(listener) {
-                return self.answer_by_cookie(transport, cx);
+        let mut user = transport.incoming(listener, cx);
+        if user.is_none() && cx.app.half_open_limit_reached(listener) {
+            match after {
+                // TIME-WAIT, which is there still, would answer what acknowledges a cookie. Whoever was here before is
+                // known, and takes the place of what is kept of him (as on Linux).
+                Some(_) => user = cx.app.incoming_established(listener),
+                None if transport.config.syn_cookies => {
+                    return self.answer_by_cookie(transport, cx);
+                }
+                None => {}
             }
-            return cx.counters.drop(DropReason::TcpBacklog);
-        };
-        let has_room = match transport.config.syn_cookies {
+        }
+        let Some(user) = user else { return cx.counters.drop(DropReason::TcpBacklog) };
+        let has_room = match transport.config.syn_cookies && after.is_none() {
             true => cx.conns.len() < transport.config.max_connections,
             false => transport.make_room(cx),
         };

@@ -3,8 +3,8 @@
 use crate::recovery::{Newest, News};
 use crate::timers::Retransmit;
 use crate::{Events, Tcb};
-use wire::Instant;
 use wire::tcp::{Flags, Header};
+use wire::{Instant, Seq};
 
 /// A round-trip time that an echoed timestamp cannot mean, milliseconds.
 const ABSURD_RTT: u32 = 10 * 60 * 1000;
@@ -21,14 +21,20 @@ impl Tcb {
         u32::from(h.window) << self.snd.shift == self.snd.wnd
     }
 
+    /// Can the peer have sent this acknowledgment? Who makes up a segment has to guess one.
+    #[inline]
+    pub(super) fn may_acknowledge(&self, ack: Seq) -> bool {
+        // RFC 5961 5.2/1
+        //= RFC 5961 5.2: "((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT)"
+        !ack.after(self.snd.nxt) && !ack.before(self.snd.una - self.snd.max_wnd)
+    }
+
     /// Processes the acknowledgment of an acceptable segment; `pure`: it has no
     /// payload. Returns whether the rest of the segment counts.
     #[inline]
     pub(crate) fn process_ack(&mut self, h: &Header, pure: bool, now: Instant) -> bool {
         self.unsettle();
-        // RFC 5961 5.2/1
-        //= RFC 5961 5.2: "((SND.UNA - MAX.SND.WND) <= SEG.ACK <= SND.NXT)"
-        if h.ack.after(self.snd.nxt) || h.ack.before(self.snd.una - self.snd.max_wnd) {
+        if !self.may_acknowledge(h.ack) {
             self.challenge_ack(now);
             return false;
         }

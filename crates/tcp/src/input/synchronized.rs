@@ -62,9 +62,9 @@ impl Tcb {
         if self.state == State::SynReceived && !self.leave_syn_received(h, alone, now) {
             return;
         }
-        if h.ack.before_or_at(self.snd.nxt) {
-            // The timestamp of a segment that acknowledges what was never sent would let
-            // PAWS drop all that the peer really sends.
+        if self.may_acknowledge(h.ack) {
+            // The timestamp of a segment that somebody has made up would let PAWS drop all that
+            // the peer really sends.
             self.take_timestamp(h, now);
         }
         if !self.process_ack(h, len == 0 && !first, now) {

@@ -97,3 +97,34 @@ fn idle_sessions_end_and_wake_their_readers() {
     assert!(unheard.expire(&mut wakes).is_some_and(|next| next > Duration::from_secs(50)));
     assert_eq!(unheard.len(), 1);
 }
+
+/// Before, one datagram each to as many ports as there may be sessions shut out all others for two minutes.
+#[test]
+fn those_that_nobody_answers_make_room() {
+    let sessions = Sessions::new(LIMITS);
+    let mut wakes = Vec::new();
+    for port in 1..=3 {
+        assert!(sessions.arrived(datagram(port, 10), &mut wakes));
+    }
+    let all: Vec<_> = std::iter::from_fn(|| accept(&sessions)).collect();
+    let [answered, unanswered, lively] = &all[..] else { panic!("{}", all.len()) };
+    answered.sent(10);
+    let rests = |session: &Session, time| session.state.lock().last -= time;
+    rests(answered, LIMITS.idle / 2);
+    rests(unanswered, LIMITS.idle / UNANSWERED);
+    assert!(sessions.arrived(datagram(4, 10), &mut wakes), "one has had its time");
+    let ended = |session| match sessions.poll_receive(session, None) {
+        Poll::Ready(Err(error)) => error.kind() == io::ErrorKind::TimedOut,
+        _ => false,
+    };
+    for (session, is_over) in [(answered, false), (unanswered, true), (lively, false)] {
+        // What has come is read first, but for one that is over.
+        assert_eq!(ended(session), is_over, "{:?}", session.flow());
+    }
+    // They are not looked for with each datagram.
+    rests(lively, LIMITS.idle / UNANSWERED);
+    assert!(!sessions.arrived(datagram(5, 10), &mut wakes));
+    sessions.table.lock().looked = None;
+    assert!(sessions.arrived(datagram(5, 10), &mut wakes));
+    assert_eq!((sessions.len(), sessions.refused(), sessions.bytes() > 0), (3, 1, true));
+}

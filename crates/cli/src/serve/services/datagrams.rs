@@ -1,30 +1,51 @@
 //! UDP echo, and `dial`: a datagram makes the stack connect somewhere.
 
 use super::net::Datagrams;
-use super::{Context, Net, streams};
+use super::streams::{self, Stream};
+use super::{Context, Net};
 use crate::tally::Tally;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 
 /// Bytes of the largest datagram.
 const LARGEST: usize = 65536;
 /// Connections that `dial` has at a time; more are refused with EAGAIN.
 const MOST_DIALED: usize = 4096;
+/// What `dial` writes first.
+const HELLO: &[u8] = b"hello\n";
+/// Ports below are those of services, and not of who asks them.
+const RESERVED: u16 = 1024;
 
-/// Sends each datagram back (RFC 862).
+/// May what comes from this port be answered on our `own`? A service that answers whatever it is sent, as echo on
+/// another host, would be answered for ever; and one datagram, whose sender anybody can make up, is enough to have two
+/// of them begin.
+fn is_answered(from: SocketAddr, own: u16) -> bool {
+    from.port() >= RESERVED && from.port() != own
+}
+
+/// Is it what `dial` answers? That is not answered, for the same reason.
+fn is_answer(datagram: &[u8]) -> bool {
+    datagram.starts_with(b"ok ") || datagram.starts_with(b"err ")
+}
+
+/// Sends each datagram back (RFC 862), but for those of other services.
 ///
 /// # Errors
 /// When the socket is gone.
 pub async fn echo(socket: Datagrams, at: &Context) -> io::Result<()> {
-    let tally = &at.tally;
+    let (tally, own) = (&at.tally, socket.port()?);
     let mut buffer = vec![0; LARGEST];
     loop {
         let (n, from) = socket.recv_from(&mut buffer).await?;
         Tally::add(&tally.served, 1);
         Tally::add(&tally.bytes_in, n);
+        if !is_answered(from, own) {
+            Tally::add(&tally.errors, 1);
+            continue;
+        }
         match socket.send_to(&buffer[..n], from).await {
             Ok(n) => Tally::add(&tally.bytes_out, n),
             Err(_) => Tally::add(&tally.errors, 1),
@@ -33,18 +54,23 @@ pub async fn echo(socket: Datagrams, at: &Context) -> io::Result<()> {
 }
 
 /// Takes datagrams `HOST PORT`, an address or a name, and connects there: once connected it answers
-/// `ok PORT`, writes `hello\n` and echoes; on failure it answers `err PORT NAME`.
+/// `ok PORT`, writes `hello\n` and echoes; on failure, and if that is this host, it answers `err PORT NAME`. What comes
+/// from other services, or is such an answer itself, it does not answer.
 ///
 /// # Errors
 /// When the socket is gone.
 pub async fn dial(socket: Datagrams, at: &Context) -> io::Result<()> {
     let Context { net, tally, .. } = at;
-    let socket = Arc::new(socket);
+    let (own, socket) = (socket.port()?, Arc::new(socket));
     let free = Arc::new(Semaphore::new(MOST_DIALED));
     let mut buffer = vec![0; LARGEST];
     loop {
         let (n, from) = socket.recv_from(&mut buffer).await?;
         Tally::add(&tally.served, 1);
+        if !is_answered(from, own) || is_answer(&buffer[..n]) {
+            Tally::add(&tally.errors, 1);
+            continue;
+        }
         let answer = match (parse(&buffer[..n]), free.clone().try_acquire_owned()) {
             (None, _) => "err 0 EINVAL".into(),
             (Some((_, port)), Err(_)) => format!("err {port} EAGAIN"),
@@ -88,7 +114,12 @@ async fn connect(
     tally: &Tally,
 ) -> io::Result<()> {
     let (host, port) = target;
-    let mut stream = match net.connect(&host, port).await {
+    let connected = net.connect(&host, port).await.and_then(|stream| match stream.is_to_itself() {
+        // One of our services and we would answer each other for ever.
+        true => Err(io::ErrorKind::InvalidInput.into()),
+        false => Ok(stream),
+    });
+    let stream = match connected {
         Ok(stream) => stream,
         Err(error) => {
             let answer = format!("err {port} {}", errno_name(&error));
@@ -97,7 +128,27 @@ async fn connect(
         }
     };
     socket.send_to(format!("ok {port}").as_bytes(), from).await?;
-    stream.write_all(b"hello\n").await?;
+    converse(stream, tally).await
+}
+
+/// Says [`HELLO`], and echoes; but ends if that comes back: two that echo would go on for ever.
+async fn converse(mut stream: impl Stream, tally: &Tally) -> io::Result<()> {
+    stream.write_all(HELLO).await?;
+    let mut left = HELLO;
+    while !left.is_empty() {
+        let mut bytes = [0; HELLO.len()];
+        let n = stream.read(&mut bytes[..left.len()]).await?;
+        Tally::add(&tally.bytes_in, n);
+        let bytes = &bytes[..n];
+        left = match left.strip_prefix(bytes) {
+            Some([]) => return stream.shutdown().await,
+            _ if n == 0 => return stream.shutdown().await,
+            Some(rest) => rest,
+            None => &[],
+        };
+        stream.write_all(bytes).await?;
+        Tally::add(&tally.bytes_out, n);
+    }
     streams::echo(stream, tally).await
 }
 
@@ -127,6 +178,8 @@ fn errno_name(error: &io::Error) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+    use tokio::io::{DuplexStream, duplex};
 
     #[test]
     fn targets() {
@@ -140,6 +193,56 @@ mod tests {
             assert_eq!(parse(bad.as_bytes()), None, "{bad}");
         }
         assert_eq!(parse(b"\xff"), None);
+    }
+
+    /// What `peer` makes of a connection of `dial`, and whether that ends after it.
+    fn converses(peer: impl AsyncFnOnce(DuplexStream)) {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let (ours, theirs) = duplex(1000);
+            let tally = Tally::default();
+            let both = async { tokio::join!(converse(ours, &tally), peer(theirs)).0 };
+            let ended = tokio::time::timeout(Duration::from_secs(60), both).await;
+            ended.expect("it ends").expect("no error");
+        });
+    }
+
+    /// Before, an echo at the other end and this one went on for ever.
+    #[test]
+    fn two_that_echo_end() {
+        converses(async |mut peer| {
+            let mut bytes = [0; 100];
+            for _ in 0..10 {
+                match peer.read(&mut bytes).await.expect("no error") {
+                    0 => return,
+                    n => peer.write_all(&bytes[..n]).await.expect("written"),
+                }
+            }
+            panic!("they go on");
+        });
+        // So they do if it comes byte by byte.
+        converses(async |mut peer| {
+            for _ in 0..HELLO.len() {
+                let byte = peer.read_u8().await.expect("a byte");
+                peer.write_u8(byte).await.expect("written");
+            }
+            peer.read_to_end(&mut Vec::new()).await.expect("an end");
+        });
+    }
+
+    #[test]
+    fn what_is_no_echo_is_echoed() {
+        for said in ["again", "\n", "hello", "help", "hello!", "x hello\n"] {
+            converses(async |mut peer| {
+                peer.read_exact(&mut [0; HELLO.len()]).await.expect("hello");
+                peer.write_all(said.as_bytes()).await.expect("written");
+                peer.shutdown().await.expect("shut");
+                let mut back = String::new();
+                peer.read_to_string(&mut back).await.expect("an end");
+                assert_eq!(back, said);
+            });
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::http::{self, Body, Directory, Site};
 use crate::tally::Tally;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use hyper::{HeaderMap, Response, StatusCode, Uri};
+use hyper_util::rt::TokioTimer;
 use net::{Datagrams, Listener, Stream};
 use std::fmt;
 use std::io;
@@ -54,12 +55,16 @@ pub struct Context {
     pub tally: Arc<Tally>,
 }
 
-/// A handler of connections that counts them.
+/// A handler of connections that counts them. Who takes nothing of what is written is given up, but only while others
+/// are refused for want of memory.
 macro_rules! tcp {
     ($serve:path) => {
         Handler::Tcp(|stream, at| {
             Box::pin(async move {
                 Tally::add(&at.tally.served, 1);
+                let (full, times) = (at.net.clone(), (http::UNREAD_WHEN_FULL, Duration::MAX));
+                let is_full = move || full.is_full();
+                let stream = http::Patient::new(stream, TokioTimer::new(), times, is_full);
                 $serve(stream, &at.tally).await
             })
         })
@@ -111,13 +116,15 @@ pub static SERVICES: &[Service] = &[
     },
     Service {
         name: "udp-echo",
-        help: "UDP: sends each datagram back (RFC 862)",
+        help: "UDP: sends each datagram back (RFC 862), but for those from ports below 1024 or its \
+               own, where other services are",
         handler: udp!(datagrams::echo),
     },
     Service {
         name: "udp-dial",
         help: "UDP: a datagram `HOST PORT` makes the stack connect there by TCP; it answers \
-               `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`",
+               `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`; what comes from \
+               ports below 1024 or its own it ignores, and what echoes `hello` it closes",
         handler: udp!(datagrams::dial),
     },
 ];

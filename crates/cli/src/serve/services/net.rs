@@ -1,6 +1,7 @@
 //! What services stand on: sockets of the stack, or of the kernel, that the same services may
 //! be compared on both.
 
+use crate::http::GiveUp;
 use crate::serve::tcp::keep_alive;
 use anabranch::Stack;
 use anabranch::tokio as stack;
@@ -141,7 +142,38 @@ impl Stream {
     }
 }
 
+impl GiveUp for Stream {
+    fn give_up(&self) {
+        match self {
+            Stream::Stack(stream) => stream.give_up(),
+            Stream::Kernel(stream) => stream.give_up(),
+        }
+    }
+}
+
+impl Stream {
+    /// Does it lead to the stack itself, where nothing but its own services is?
+    pub fn is_to_itself(&self) -> bool {
+        let Stream::Stack(stream) = self else { return false };
+        match (stream.local_addr(), stream.peer_addr()) {
+            (Ok(ours), Ok(theirs)) => ours.ip() == theirs.ip(),
+            _ => false,
+        }
+    }
+}
+
 impl Datagrams {
+    /// The port that it is bound to.
+    ///
+    /// # Errors
+    /// With the kernel, those of getsockname(2).
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(match self {
+            Datagrams::Stack(socket) => socket.local_addr()?.port(),
+            Datagrams::Kernel(socket) => socket.local_addr()?.port(),
+        })
+    }
+
     /// The next datagram, and where it came from.
     ///
     /// # Errors

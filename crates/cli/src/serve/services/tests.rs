@@ -1,7 +1,7 @@
 use super::*;
 use crate::link::{Opened, Peer, Request, between_stacks};
 use crate::serve::tcp::server_config;
-use anabranch::{Builder, Clock, Stack, TcpListener, TcpStream, VirtualTime};
+use anabranch::{Builder, Clock, Stack, TcpListener, TcpStream, UdpSocket, VirtualTime};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -107,6 +107,8 @@ fn a_site_is_full_while_connections_hold_all_memory() {
         let listener = TcpListener::bind(&server, "10.0.0.1:80").expect("bind");
         let _idle = TcpStream::connect(&client, "10.0.0.1:80").expect("connect");
         let (mut held, _) = listener.accept().expect("accept");
+        // What is sent now is held, since nothing acknowledges it.
+        client.host().remove_address("10.0.0.2".parse().expect("an address")).expect("removed");
         assert!(held.write(&[0; 1 << 18]).expect("write") > 64 << 10);
         let give_up = std::time::Instant::now() + PATIENCE;
         while server.memory() <= 64 << 10 {
@@ -115,4 +117,85 @@ fn a_site_is_full_while_connections_hold_all_memory() {
         }
         assert_eq!(at.is_full(), full);
     }
+}
+
+/// Before, what they had been sent was held for another minute, while others were still refused; and of other
+/// services than the web server it was held for good.
+#[test]
+fn clients_that_take_nothing_hold_nothing_once_they_are_given_up() {
+    let place = tempfile::tempdir().expect("a directory");
+    fs::write(place.path().join("large"), vec![0; 4 << 20]).expect("written");
+    let root = Arc::new(Directory::open(place.path()).expect("open"));
+    for (name, request) in [("http", "GET /large HTTP/1.0\r\n\r\n"), ("tcp-chargen", "")] {
+        // Whoever is there holds all the memory.
+        let (server, client) = hosts(VirtualTime::start(), |builder| builder.memory(1));
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
+        let (net, asked) = (Net::Stack(server.clone()), Services(vec![(find(name), 80)]));
+        let bound = bind(&net, &asked, Some(&root), HttpThreads::Pool);
+        let tallies = runtime.block_on(bound).expect("bound");
+        let mut silent = TcpStream::connect(&client, "10.0.0.1:80").expect("connect");
+        silent.write_all(request.as_bytes()).expect("write");
+        let give_up = std::time::Instant::now() + PATIENCE;
+        let told = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed) > 0;
+        // Without a moment's rest for the runtime, whose time goes on then.
+        while !told(&tallies[0].2.bytes_out) {
+            assert!(std::time::Instant::now() < give_up, "{name} answers");
+            runtime.block_on(async { tokio::task::yield_now().await });
+        }
+        let is_over = || told(&tallies[0].2.errors) && server.connections(PATIENCE).is_empty();
+        while !is_over() {
+            assert!(
+                std::time::Instant::now() < give_up,
+                "{name}: {:?}",
+                server.connections(PATIENCE)
+            );
+            runtime.block_on(async { tokio::time::sleep(Duration::from_secs(1)).await });
+        }
+        // Units tell of that not by the byte.
+        assert!(server.memory() < 8192, "{name}: {}", server.memory());
+    }
+}
+
+/// Before, one datagram in the name of another such service went to and fro between the two for ever.
+#[test]
+fn services_do_not_answer_services() {
+    let (server, client) = hosts(VirtualTime::start(), |server| server);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let asked = vec![(find("udp-echo"), 2007), (find("udp-dial"), 2008), (find("tcp-echo"), 7)];
+    let (net, asked) = (Net::Stack(server.clone()), Services(asked));
+    runtime.block_on(bind(&net, &asked, None, HttpThreads::Pool)).expect("bound");
+    let answers = [
+        (2007, "x", "x"),
+        (2008, "x", "err 0 EINVAL"),
+        // It would be an echo that echoes.
+        (2008, "10.0.0.1 7", "err 7 EINVAL"),
+        (2008, "127.0.0.1 7", "err 7 EINVAL"),
+    ];
+    for (to, sent, answer) in answers {
+        let socket = |port: u16| {
+            let socket = UdpSocket::bind(&client, ("10.0.0.2", port)).expect("bind");
+            socket.connect(("10.0.0.1", to)).expect("connected");
+            socket
+        };
+        let (reserved, alike, user) = (socket(7), socket(to), socket(0));
+        user.set_read_timeout(Some(PATIENCE)).expect("set");
+        let mut unanswered = vec![(&reserved, "a"), (&alike, "b")];
+        if to == 2008 {
+            unanswered.extend([(&user, "ok 80"), (&user, "err 80 ECONNREFUSED")]);
+        }
+        for (from, text) in unanswered {
+            from.send(text.as_bytes()).expect("sent");
+        }
+        user.send(sent.as_bytes()).expect("sent");
+        // What comes is taken in order: there was no other answer before.
+        let mut back = [0; 100];
+        let n = user.recv(&mut back).expect("an answer");
+        assert_eq!(std::str::from_utf8(&back[..n]), Ok(answer));
+        for other in [&reserved, &alike, &user] {
+            other.set_nonblocking(true).expect("set");
+            assert_eq!(other.recv(&mut back).map_err(|e| e.kind()), Err(io::ErrorKind::WouldBlock));
+        }
+    }
+    runtime.shutdown_background();
 }

@@ -75,6 +75,38 @@ fn with_cookies_a_flood_forgets_nobody_and_keeps_nothing() {
     assert!(parse_tcp(&out[0]).flags.rst());
 }
 
+/// Before, the SYN was answered by a cookie, and its acknowledgment by TIME-WAIT, until that was over: who came again by a
+/// port that he had used a moment ago waited for a minute, while a flood of SYNs lasted.
+#[test]
+fn a_flow_in_time_wait_is_opened_again_whatever_flood_there_is() {
+    for (most, table) in [(10, 1 << 20), (usize::MAX, 10)] {
+        let mut host = Host::new(|config| config.max_connections = table);
+        host.domain.app.most_half_open = Some(most);
+        host.call(Call::Listen(end(Ipv4Addr::UNSPECIFIED, 80), ()));
+        let iss = parse_tcp(&host.take(&segment(999, Flags::SYN, 1, Seq(0)))[0]).seq;
+        host.take(&segment(999, Flags::ACK, 2, iss + 1));
+        host.domain.app.close = true;
+        let id = host.domain.app.opened[0].0;
+        host.call(Call::Notify(id));
+        host.domain.app.close = false;
+        host.take(&segment(999, Flags::FIN.with(Flags::ACK), 2, iss + 2));
+        assert_eq!(host.domain.time_wait_len(), 1);
+        for port in 1000..1100 {
+            assert_eq!(host.take(&segment(port, Flags::SYN, 1, Seq(0))).len(), 1, "{port}");
+        }
+        assert_eq!((host.domain.connections().len(), host.domain.time_wait_len()), (10, 1));
+        let answer = parse_tcp(&host.take(&segment(999, Flags::SYN, 90_000, Seq(0)))[0]);
+        assert_eq!((answer.flags, answer.ack), (Flags::SYN.with(Flags::ACK), Seq(90_001)));
+        assert!(answer.seq.after(iss), "old segments are none of the new ones");
+        let out = host.take(&segment(999, Flags::ACK, 90_001, answer.seq + 1));
+        assert!(out.is_empty(), "the handshake ends well: {out:?}");
+        let flow = FlowKey { local: end(US, 80), remote: end(PEER, 999) };
+        let state = host.domain.connections_mut().with_flow(&flow, |c| c.tcb.state());
+        assert_eq!((state, host.domain.time_wait_len()), (Some(tcp::State::Established), 0));
+        assert!(host.domain.connections().len() <= table);
+    }
+}
+
 #[test]
 fn a_full_queue_of_connections_takes_no_cookie() {
     let mut host = listening_with(0, true);
