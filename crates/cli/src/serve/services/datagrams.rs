@@ -16,14 +16,15 @@ const LARGEST: usize = 65536;
 const MOST_DIALED: usize = 4096;
 /// What `dial` writes first.
 const HELLO: &[u8] = b"hello\n";
-/// Ports below are those of services, and not of who asks them.
-const RESERVED: u16 = 1024;
+/// Ports of services that answer whatever they are sent: echo, daytime, quote of the day, character generator, time
+/// (RFC 862 to 865, 867, 868).
+const ANSWERERS: [u16; 5] = [7, 13, 17, 19, 37];
 
 /// May what comes from this port be answered on our `own`? A service that answers whatever it is sent, as echo on
 /// another host, would be answered for ever; and one datagram, whose sender anybody can make up, is enough to have two
 /// of them begin.
 fn is_answered(from: SocketAddr, own: u16) -> bool {
-    from.port() >= RESERVED && from.port() != own
+    from.port() != own && !ANSWERERS.contains(&from.port())
 }
 
 /// Is it what `dial` answers? That is not answered, for the same reason.

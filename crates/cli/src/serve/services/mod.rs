@@ -116,15 +116,15 @@ pub static SERVICES: &[Service] = &[
     },
     Service {
         name: "udp-echo",
-        help: "UDP: sends each datagram back (RFC 862), but for those from ports below 1024 or its \
-               own, where other services are",
+        help: "UDP: sends each datagram back (RFC 862), but for those from its own port or of \
+               services that answer anything (7, 13, 17, 19, 37)",
         handler: udp!(datagrams::echo),
     },
     Service {
         name: "udp-dial",
         help: "UDP: a datagram `HOST PORT` makes the stack connect there by TCP; it answers \
                `ok PORT`, writes `hello` and echoes, or `err PORT ECONNREFUSED`; what comes from \
-               ports below 1024 or its own it ignores, and what echoes `hello` it closes",
+               such ports as `udp-echo` names it ignores, and what echoes `hello` it closes",
         handler: udp!(datagrams::dial),
     },
 ];
