@@ -281,6 +281,7 @@ impl<K: Kernel> Association<K> {
 mod tests {
     use super::super::kernel::Pool;
     use super::*;
+    use std::time::Duration;
     use tokio::net::{TcpStream, UdpSocket};
 
     fn run<T>(future: impl Future<Output = T>) -> T {
@@ -339,6 +340,23 @@ mod tests {
         stream.write_all(&answer).await.expect("write");
     }
 
+    /// Waits until the kernel uses an address that it was given a moment ago.
+    fn used(address: SocketAddr) {
+        let pause = Duration::from_millis(20);
+        for _ in 0..500 {
+            let heard = std::net::UdpSocket::bind(address).and_then(|socket| {
+                socket.set_read_timeout(Some(pause))?;
+                socket.send_to(b"x", socket.local_addr()?)?;
+                socket.recv(&mut [0])
+            });
+            if heard.is_ok() {
+                return;
+            }
+            std::thread::sleep(pause);
+        }
+        panic!("the kernel does not use {address}");
+    }
+
     #[test]
     fn a_relay_is_on_the_link_of_its_proxy() {
         let made = device::namespace::in_private(|| {
@@ -347,8 +365,9 @@ mod tests {
                 Ok(done) if done.success() => {}
                 _ => return println!("skipped: lo gets no address of IPv6"),
             }
+            let here: SocketAddr = "[fe80::7%1]:0".parse().expect("an address");
+            used(here);
             run(async {
-                let here: SocketAddr = "[fe80::7%1]:0".parse().expect("an address");
                 let relay = UdpSocket::bind(here).await.expect("bind");
                 let listener = tokio::net::TcpListener::bind(here).await.expect("bind");
                 let address = listener.local_addr().expect("an address");
@@ -357,9 +376,11 @@ mod tests {
                 let proxying = async {
                     associate(listener.accept().await.expect("accept").0, at).await;
                 };
-                let opened = async { Association::<Pool>::open(&proxy).await };
+                let opened = async {
+                    // Here, for nobody comes to the proxy if it fails.
+                    Association::<Pool>::open(&proxy).await.expect("its link is the proxy's")
+                };
                 let (association, ()) = tokio::join!(opened, proxying);
-                let association = association.expect("its link is the proxy's");
                 association.send(b"x", &address.into()).await.expect("sent");
                 let n = relay.recv(&mut [0; 64]).await.expect("received");
                 assert_eq!(n, 3 + 19 + 1);

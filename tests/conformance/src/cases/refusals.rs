@@ -38,12 +38,15 @@ pub fn nobody_there(rig: Rig) {
 pub fn no_route(rig: Rig) {
     let pair = rig.pair();
     let v4 = ["192.0.2.1:80", "224.0.0.1:80", "255.255.255.255:80", "10.0.0.255:80", "10.0.0.1:0"];
-    let v6 =
-        ["[2001:db8::1]:80", "[ff02::1]:80", "[::]:80", "[::ffff:192.0.2.1]:80", "[fd00::1]:0"];
-    for address in if is_ipv6() { v6 } else { v4 } {
-        let lost = TcpStream::connect(&pair.client, address);
+    let v6 = ["[2001:db8::1]:80", "[ff02::1]:80", "[::ffff:192.0.2.1]:80", "[fd00::1]:0"];
+    for address in if is_ipv6() { &v6[..] } else { &v4 } {
+        let lost = TcpStream::connect(&pair.client, *address);
         assert_eq!(kind(lost), ErrorKind::NetworkUnreachable, "{address}");
     }
+    // No host is this one, where nobody listens.
+    let nobody = if is_ipv6() { "[::]:80" } else { "0.0.0.0:80" };
+    let refused = TcpStream::connect(&pair.client, nobody);
+    assert_eq!(kind(refused), ErrorKind::ConnectionRefused);
 }
 
 /// A full backlog turns SYNs away, and admits them when there is room.
