@@ -1,6 +1,6 @@
 //! [`Takers`]: who waits for something that one of them takes.
 
-use crate::wait::{Asked, Waiters, comes_for_certain};
+use crate::wait::{Asked, Waiters, comes_for_certain, waiting};
 use std::collections::VecDeque;
 use std::io;
 use std::task::{Context, Poll, Waker};
@@ -48,13 +48,7 @@ impl Takers {
         cx: Option<&Context<'_>>,
         asked: &mut Asked,
     ) -> Poll<io::Result<T>> {
-        match cx {
-            Some(cx) => {
-                self.add(cx, asked);
-                Poll::Pending
-            }
-            None => Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-        }
+        waiting(cx, |cx| self.add(cx, asked))
     }
 
     /// There is one more to take.

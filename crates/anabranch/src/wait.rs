@@ -73,6 +73,20 @@ pub(crate) fn block_on<T>(
     }
 }
 
+/// Has the task of `cx` wait, whom `add` takes; without one, nobody does, and the call would block.
+pub(crate) fn waiting<T>(
+    cx: Option<&Context<'_>>,
+    add: impl FnOnce(&Context<'_>),
+) -> Poll<io::Result<T>> {
+    match cx {
+        Some(cx) => {
+            add(cx);
+            Poll::Pending
+        }
+        None => Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
+    }
+}
+
 /// What `run` returns; `None` if it panics. What it panics with has been said by the panic's own hook, and is
 /// dropped. If that panics, too, what it panics with is forgotten: it might go on for ever.
 pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
@@ -207,13 +221,7 @@ impl Waiters {
         cx: Option<&Context<'_>>,
         asked: &mut Asked,
     ) -> Poll<io::Result<T>> {
-        match cx {
-            Some(cx) => {
-                self.add(cx, asked);
-                Poll::Pending
-            }
-            None => Poll::Ready(Err(io::ErrorKind::WouldBlock.into())),
-        }
+        waiting(cx, |cx| self.add(cx, asked))
     }
 
     /// Moves all to `wakes`.

@@ -172,8 +172,8 @@ pub struct Config {
     pub stations: Vec<(u16, Address, EthernetAddress)>,
     /// How long a neighbour's address is trusted without confirmation.
     pub neighbour_lifetime: Duration,
-    /// How many ICMP errors, answers to echo requests, and resets for closed ports may
-    /// be sent a second. Each kind has a limit of its own, for all units together, which
+    /// How many ICMP errors, answers to echo requests, and resets for closed ports (with what the
+    /// application rejects of UDP) may be sent a second. Each kind has a limit of its own, for all units together, which
     /// varies at random by a quarter. One address gets an eighth of it at most, one
     /// network (/24, or /64 of IPv6) a half. So what is left of it does not show how
     /// others were answered. What is not sent is counted

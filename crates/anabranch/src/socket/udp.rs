@@ -8,7 +8,7 @@ use super::ttl::Ttl;
 use crate::closing::{Closing, Leaving};
 use crate::error::SocketError;
 use crate::scope;
-use crate::wait::Asked;
+use crate::wait::{Asked, waiting};
 use net::Datagram;
 use platform::Mutex;
 use platform::atomic::{AtomicBool, Ordering};
@@ -230,13 +230,8 @@ impl UdpShared {
         match found {
             Some(datagram) => Poll::Ready(Ok(datagram)),
             None if state.closed => Poll::Ready(Err(SocketError::STOPPED.into())),
-            None => match cx.filter(|_| peek) {
-                Some(cx) => {
-                    state.arrived.waiters.add_onlooker(cx, &mut asked);
-                    Poll::Pending
-                }
-                None => state.arrived.waiters.wait(cx, &mut asked),
-            },
+            None if peek => waiting(cx, |cx| state.arrived.waiters.add_onlooker(cx, &mut asked)),
+            None => state.arrived.waiters.wait(cx, &mut asked),
         }
     }
 

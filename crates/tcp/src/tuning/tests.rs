@@ -114,18 +114,25 @@ fn what_waits_for_a_hole_to_be_filled_takes_no_room_from_what_follows() {
     assert_eq!(info.send_buffer, 40_000 + 20_000);
 }
 
+/// Some rounds of so many milliseconds, in each of which all is sent that goes, and acknowledged. Returns
+/// what is acknowledged.
+fn rounds(p: &mut Peer, pause: u64) -> u32 {
+    let mut una = 1;
+    for _ in 0..8 {
+        while p.tcb.send(&[0; 10_000]).is_ok() {}
+        let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
+        p.wait(pause);
+        una += sent as u32;
+        p.input(header(".", 1, una, 50_000), 0);
+    }
+    una
+}
+
 #[test]
 fn on_a_long_path_more_is_queued() {
     let config = Config { send_buffer: 50_000, max_send_buffer: 300_000, ..tuned() };
     let queued = |p: &mut Peer, pause: u64| {
-        let mut una = 1;
-        for _ in 0..8 {
-            while p.tcb.send(&[0; 10_000]).is_ok() {}
-            let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
-            p.wait(pause);
-            una += sent as u32;
-            p.input(header(".", 1, una, 50_000), 0);
-        }
+        rounds(p, pause);
         p.tcb.info().send_buffer
     };
     let mut p = far(config.clone());
@@ -141,15 +148,8 @@ fn on_a_long_path_more_is_queued() {
 #[test]
 fn little_room_is_told_where_a_long_path_waits_for_data() {
     let told = |p: &mut Peer, pause: u64| {
-        let mut una = 1;
         // The window grows beyond what the buffer has.
-        for _ in 0..8 {
-            while p.tcb.send(&[0; 10_000]).is_ok() {}
-            let sent: usize = p.out().iter().map(|(_, _, len, _)| len).sum();
-            p.wait(pause);
-            una += sent as u32;
-            p.input(header(".", 1, una, 50_000), 0);
-        }
+        let una = rounds(p, pause);
         while p.tcb.send(&[0; 10_000]).is_ok() {}
         p.out();
         p.wait(pause);

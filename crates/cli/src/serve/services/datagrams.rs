@@ -17,7 +17,7 @@ const MOST_DIALED: usize = 4096;
 /// What `dial` writes first.
 const HELLO: &[u8] = b"hello\n";
 /// Ports of services that answer whatever they are sent: echo, daytime, quote of the day, character generator, time
-/// (RFC 862 to 865, 867, 868).
+/// (RFC 862, 867, 865, 864, 868).
 const ANSWERERS: [u16; 5] = [7, 13, 17, 19, 37];
 
 /// May what comes from this port be answered on our `own`? A service that answers whatever it is sent, as echo on
